@@ -1,0 +1,49 @@
+"""Streaming Bayesian nonparametric clustering.
+
+Implements ADF-NRM of Tank, Foti & Fox, *Streaming Variational Inference for Bayesian
+Nonparametric Mixture Models* (AISTATS 2015).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bnpstream._version import __version__
+
+if TYPE_CHECKING:
+    from bnpstream.estimator import StreamingMixture
+    from bnpstream.likelihoods import DirichletMultinomial
+    from bnpstream.priors import (
+        GeneralizedGamma,
+        PitmanYor,
+        dirichlet_process,
+        normalized_inverse_gaussian,
+        normalized_stable,
+    )
+
+# Where every public name lives; imported on first use, so that `import bnpstream` is instant.
+_HOMES = {
+    "DirichletMultinomial": "bnpstream.likelihoods",
+    "GeneralizedGamma": "bnpstream.priors",
+    "PitmanYor": "bnpstream.priors",
+    "StreamingMixture": "bnpstream.estimator",
+    "dirichlet_process": "bnpstream.priors",
+    "normalized_inverse_gaussian": "bnpstream.priors",
+    "normalized_stable": "bnpstream.priors",
+}
+
+__all__ = [
+    "DirichletMultinomial",
+    "GeneralizedGamma",
+    "PitmanYor",
+    "StreamingMixture",
+    "__version__",
+    "dirichlet_process",
+    "normalized_inverse_gaussian",
+    "normalized_stable",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bnpstream' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

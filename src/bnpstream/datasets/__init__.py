@@ -1,0 +1,17 @@
+"""Data to try things on: the paper's synthetic sets, digits, and corpora found on disk."""
+
+from bnpstream.datasets.bars import bars, bars_components
+from bnpstream.datasets.base import Dataset
+from bnpstream.datasets.digits import digits
+from bnpstream.datasets.local import find, load_kos
+from bnpstream.datasets.powerlaw import powerlaw_documents
+
+__all__ = [
+    "Dataset",
+    "bars",
+    "bars_components",
+    "digits",
+    "find",
+    "load_kos",
+    "powerlaw_documents",
+]

@@ -1,0 +1,1 @@
+"""Algorithms over posteriors: one module each, with the same names in each."""

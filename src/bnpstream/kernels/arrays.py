@@ -1,0 +1,91 @@
+"""The arrays that compiled loops work on.
+
+A NamedTuple cannot change its scalars, so the few numbers that change live in two small
+arrays, `counters` and `totals`, at the positions named here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+N_CLUSTERS, N_OBSERVATIONS, NEXT_ID = 0, 1, 2
+TOTAL_MASS, LOG_AUXILIARY, LOG_EVIDENCE = 0, 1, 2
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Clusters(NamedTuple):
+    """The posterior: slots 0..K-1 hold the clusters, every slot from K on is zero.
+
+    Slot K is therefore the prior, and scoring a new cluster is no special case.
+    """
+
+    statistics: Floats
+    """(capacity, D): summed sufficient statistics, in the likelihood's memory order."""
+    masses: Floats
+    """(capacity,): S_k, the summed responsibilities."""
+    log_vacancy: Floats
+    """(capacity,): sum over rows of log(1 - q_ik), the log probability of being empty."""
+    ids: Integers
+    """(capacity,): stable cluster ids."""
+    counters: Integers
+    """(3,): number of clusters, number of rows seen, next cluster id."""
+    totals: Floats
+    """(3,): n of the prior's rule, log of the auxiliary variable, summed log evidence."""
+
+
+class SparseRows(NamedTuple):
+    """Sufficient statistics of a batch in compressed rows."""
+
+    indptr: Integers
+    indices: Integers
+    values: Floats
+    log_base: Floats
+    """(n,): log h(x) of every row."""
+
+
+class Options(NamedTuple):
+    """What a pass does with responsibilities."""
+
+    new_cluster_threshold: float
+    log_min_responsibility: float
+
+
+class Trace(NamedTuple):
+    """What a pass reports of every row."""
+
+    log_evidence: Floats
+    """(n,): one-step-ahead log predictive of the row, log h(x) included."""
+    n_clusters: Integers
+    """(n,): clusters after the row."""
+    ids: Integers
+    """(n,): id of the cluster with the largest responsibility."""
+
+    @classmethod
+    def empty(cls, n: int) -> "Trace":
+        """Allocate the trace of n rows."""
+        return cls(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
+
+    def part(self, start: int, stop: int) -> "Trace":
+        """Return the trace of rows start..stop-1 (views)."""
+        return Trace(
+            self.log_evidence[start:stop], self.n_clusters[start:stop], self.ids[start:stop]
+        )
+
+
+class Scratch(NamedTuple):
+    """Working space of one pass, a slot a cluster."""
+
+    log_scores: Floats
+    responsibilities: Floats
+    mantissas: Floats
+    exponents: NDArray[np.uint64]
+
+
+def make_scratch(capacity: int) -> Scratch:
+    """Allocate the working space for `capacity` slots."""
+    return Scratch(
+        np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity, np.uint64)
+    )

@@ -1,0 +1,197 @@
+"""Prior weights of the clusters, compiled (twins: ``bnpstream.priors``)."""
+
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from bnpstream.kernels.arrays import (
+    LOG_AUXILIARY,
+    N_CLUSTERS,
+    TOTAL_MASS,
+    Clusters,
+    Floats,
+)
+from bnpstream.kernels.dispatch import specialize
+
+# Shared with the reference spelling (bnpstream.priors.auxiliary).
+NEWTON_TOLERANCE = 1e-8
+"""Newton doubles the correct digits, so a step this small leaves nothing to gain."""
+NEWTON_STEPS = 200
+TAIL_NATS = 37.0
+"""exp(-37) is 2^-53: what lies farther below the mode does not change a double."""
+TRAPEZOID_NODES = 128
+TRAPEZOID_SPACING = 0.3
+"""The integrand is analytic in a strip of half-width pi/2 about the axis of log u, so the rule's
+error falls like exp(-pi^2 / spacing): 5e-15 at 0.3."""
+
+
+@singledispatch
+def log_prior_weights(prior: Any, clusters: Clusters, out: Floats) -> float:
+    """Fill out[:K + 1] with normalised log weights and return the log auxiliary variable."""
+    raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
+
+
+class GeneralizedGammaParameters(NamedTuple):
+    """Parameters of ``bnpstream.priors.GeneralizedGamma``."""
+
+    concentration: float
+    discount: float
+    tilt: float
+    quadrature: bool
+    plain_count: bool
+
+
+class PitmanYorParameters(NamedTuple):
+    """Parameters of ``bnpstream.priors.PitmanYor``."""
+
+    concentration: float
+    discount: float
+    plain_count: bool
+
+
+@njit(cache=True)
+def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
+    """Return E[K'] = sum_k 1 - prod_i (1 - q_ik), or plain K."""
+    K = clusters.counters[N_CLUSTERS]
+    if plain_count:
+        return float(K)
+    count = 0.0
+    for k in range(K):
+        count -= math.expm1(clusters.log_vacancy[k])
+    return count
+
+
+@njit(cache=True)
+def discounted_log_weights(discount: float, new: float, clusters: Clusters, out: Floats) -> None:
+    """Normalise existing max(S_k - sigma, 0) and new weight: Eq. (25)."""
+    K = clusters.counters[N_CLUSTERS]
+    total = new
+    for k in range(K):
+        total += max(clusters.masses[k] - discount, 0.0)
+    log_total = math.log(total)
+    for k in range(K):
+        weight = clusters.masses[k] - discount
+        out[k] = math.log(weight) - log_total if weight > 0.0 else -np.inf
+    out[K] = math.log(new) - log_total if new > 0.0 else -np.inf
+
+
+@njit(cache=True)
+def auxiliary_terms(prior: Any, v: float) -> tuple[float, float, float]:
+    """Return s = u/(u+tau), 1 - s and log(u+tau) at v = log u."""
+    if prior.tilt == 0.0:
+        return 1.0, 0.0, v
+    log_tilt = math.log(prior.tilt)
+    gap = v - log_tilt
+    if gap > 0.0:
+        small = math.exp(-gap)
+        return 1.0 / (1.0 + small), small / (1.0 + small), v + math.log1p(small)
+    small = math.exp(gap)
+    return small / (1.0 + small), 1.0 / (1.0 + small), log_tilt + math.log1p(small)
+
+
+@njit(cache=True)
+def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
+    """Solve g(v) = n (1-s) + sigma K s - a s (u+tau)^sigma = 0 for v = log u.
+
+    g falls monotonically (the density of log u is log-concave), so Newton's step is kept
+    inside the bracket found so far.
+    """
+    if prior.discount == 0.0:
+        return math.log(n * prior.tilt / prior.concentration)
+    if prior.tilt == 0.0:
+        return math.log(prior.discount * count / prior.concentration) / prior.discount
+    low, high = -np.inf, np.inf
+    v = start if math.isfinite(start) else math.log(prior.tilt)
+    for _ in range(NEWTON_STEPS):
+        s, t, log_shifted = auxiliary_terms(prior, v)
+        rate = prior.concentration * math.exp(prior.discount * log_shifted)
+        g = n * t + prior.discount * count * s - rate * s
+        slope = s * t * (prior.discount * count - n - rate) - prior.discount * rate * s * s
+        if g > 0.0:
+            low = v
+        else:
+            high = v
+        step = min(max(-g / slope, -4.0), 4.0)
+        if not (low < v + step < high) and math.isfinite(low) and math.isfinite(high):
+            step = 0.5 * (low + high) - v
+        v += step
+        if abs(step) <= NEWTON_TOLERANCE:
+            break
+    return v
+
+
+@njit(cache=True)
+def auxiliary_log_density(prior: Any, n: float, count: float, v: float) -> float:
+    """Return log density of v = log u up to a constant."""
+    log_shifted = auxiliary_terms(prior, v)[2]
+    growth = math.exp(prior.discount * log_shifted) / prior.discount
+    return n * v + (prior.discount * count - n) * log_shifted - prior.concentration * growth
+
+
+@njit(cache=True)
+def tail_end(prior: Any, n: float, count: float, mode: float, direction: float) -> float:
+    """Return where the log density has fallen by TAIL_NATS: doubling, then bisection."""
+    level = auxiliary_log_density(prior, n, count, mode) - TAIL_NATS
+    inside, width = mode, 1.0
+    while auxiliary_log_density(prior, n, count, mode + direction * width) > level:
+        inside = mode + direction * width
+        width *= 2.0
+    outside = mode + direction * width
+    for _ in range(20):
+        middle = 0.5 * (inside + outside)
+        if auxiliary_log_density(prior, n, count, middle) > level:
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+@njit(cache=True)
+def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> float:
+    """Return a E[s (u+tau)^sigma] / E[s]: the exact rule's new weight against S_k - sigma."""
+    low = tail_end(prior, n, count, mode, -1.0)
+    high = tail_end(prior, n, count, mode, 1.0)
+    nodes = max(TRAPEZOID_NODES, math.ceil((high - low) / TRAPEZOID_SPACING))
+    peak = auxiliary_log_density(prior, n, count, mode)
+    old, new = 0.0, 0.0
+    for j in range(nodes):
+        v = low + (high - low) * j / (nodes - 1)
+        s, _, log_shifted = auxiliary_terms(prior, v)
+        weight = s * math.exp(auxiliary_log_density(prior, n, count, v) - peak)
+        old += weight
+        new += weight * math.exp(prior.discount * log_shifted)
+    return prior.concentration * new / old
+
+
+@specialize(log_prior_weights, GeneralizedGammaParameters)
+def _generalized_gamma(prior, clusters, out):  # type: ignore[no-untyped-def]
+    start = clusters.totals[LOG_AUXILIARY]
+    if clusters.counters[N_CLUSTERS] == 0:
+        out[0] = 0.0
+        return start
+    n = clusters.totals[TOTAL_MASS]
+    count = occupied_clusters(prior.plain_count, clusters)
+    mode = auxiliary_mode(prior, n, count, start)
+    if prior.discount == 0.0:
+        new = prior.concentration
+    elif prior.quadrature:
+        new = averaged_new_weight(prior, n, count, mode)
+    else:
+        log_shifted = auxiliary_terms(prior, mode)[2]
+        new = prior.concentration * math.exp(prior.discount * log_shifted)
+    discounted_log_weights(prior.discount, new, clusters, out)
+    return mode
+
+
+@specialize(log_prior_weights, PitmanYorParameters)
+def _pitman_yor(prior, clusters, out):  # type: ignore[no-untyped-def]
+    if clusters.counters[N_CLUSTERS] == 0:
+        out[0] = 0.0
+    else:
+        count = occupied_clusters(prior.plain_count, clusters)
+        new = prior.concentration + prior.discount * count
+        discounted_log_weights(prior.discount, new, clusters, out)
+    return clusters.totals[LOG_AUXILIARY]

@@ -1,0 +1,129 @@
+"""What every likelihood offers: a conjugate exponential family behind two methods."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bnpstream.kernels.arrays import SparseRows
+
+Floats = NDArray[np.float64]
+
+
+class Row(NamedTuple):
+    """One observation: sufficient statistics t(x), given at some columns and zero elsewhere."""
+
+    columns: slice | NDArray[np.integer]
+    values: Floats
+    log_base: float
+    """log h(x)."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Encoded observations: a row of sufficient statistics and log h(x) each.
+
+    Parameters
+    ----------
+    statistics : ndarray or csr_array of shape (n, D)
+        t(x). Sparse rows are canonical: sorted columns, no duplicates.
+    log_base : ndarray of shape (n,)
+        log h(x).
+    """
+
+    statistics: Floats | csr_array
+    log_base: Floats
+
+    def __len__(self) -> int:
+        return len(self.log_base)
+
+    @property
+    def n_statistics(self) -> int:
+        """Return D, the length of a row of sufficient statistics."""
+        return int(self.statistics.shape[1])
+
+    def row(self, i: int) -> Row:
+        """Return observation i."""
+        log_base = float(self.log_base[i])
+        if isinstance(self.statistics, np.ndarray):
+            return Row(slice(None), self.statistics[i], log_base)
+        inside = slice(self.statistics.indptr[i], self.statistics.indptr[i + 1])
+        return Row(self.statistics.indices[inside], self.statistics.data[inside], log_base)
+
+    def part(self, start: int, stop: int) -> "Batch":
+        """Return observations start..stop-1."""
+        return Batch(self.statistics[start:stop], self.log_base[start:stop])
+
+    def kernel_rows(self) -> SparseRows | None:
+        """Return the arrays for compiled loops, or None where there are none for this layout."""
+        if isinstance(self.statistics, np.ndarray):
+            return None
+        return SparseRows(
+            self.statistics.indptr.astype(np.int64, copy=False),
+            self.statistics.indices.astype(np.int64, copy=False),
+            self.statistics.data,
+            self.log_base,
+        )
+
+
+class Likelihood(ABC):
+    """A conjugate exponential family p(x | theta) = h(x) exp(theta . t(x) - ...).
+
+    A cluster is one row of summed sufficient statistics S; a zero row is the prior. With Z the
+    normaliser of the conjugate posterior, everything follows from `encode` and
+    `log_normalizer`:
+
+        log p(x | cluster) = log Z(S + t(x)) - log Z(S) + log h(x).
+
+    Whatever can be faster is overridden, and ``bnpstream.testing.check_likelihood`` says whether
+    the override tells the truth.
+    """
+
+    memory_order: Literal["C", "F"] = "C"
+    """Order of the (clusters, D) statistics: "F" puts one column's clusters side by side."""
+
+    @abstractmethod
+    def encode(self, X: Any) -> Batch:
+        """Return the sufficient statistics of rows; ValueError names the place of a bad one."""
+
+    @abstractmethod
+    def log_normalizer(self, statistics: Floats) -> Floats:
+        """Return log Z of the posterior for every row of `statistics`, shape (K, D) -> (K,)."""
+
+    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
+        """Return log p(x | cluster) without log h(x) for every row of `statistics`.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (K, D)
+            Summed sufficient statistics.
+        row : Row
+            One observation.
+
+        Returns
+        -------
+        log_predictive : ndarray of shape (K,)
+        """
+        after = statistics.copy()
+        after[:, row.columns] += row.values
+        return self.log_normalizer(after) - self.log_normalizer(statistics)
+
+    def log_marginal(self, statistics: Floats) -> Floats:
+        """Return the log marginal likelihood of the summed statistics, log h(x) left out."""
+        prior = np.zeros((1, statistics.shape[1]))
+        return self.log_normalizer(statistics) - self.log_normalizer(prior)
+
+    @abstractmethod
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns)."""
+
+    @abstractmethod
+    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
+        """Draw one row x from the posterior predictive of every row of `statistics`."""
+
+    def kernel_parameters(self, n_statistics: int) -> Any:
+        """Return the NamedTuple that selects the compiled score, or None without one."""
+        return None

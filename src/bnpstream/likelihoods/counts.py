@@ -1,0 +1,68 @@
+"""Whole, non-negative counts: the check at the door."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+LARGEST_COUNT = 2**53
+"""Up to here a double holds every whole number."""
+
+
+def as_counts(X: Any) -> csr_array:
+    """Return X as a canonical csr_array of whole float64 counts, or say which entry is bad.
+
+    Parameters
+    ----------
+    X : array-like or sparse of shape (n, V)
+        Counts. Never modified.
+
+    Returns
+    -------
+    counts : csr_array of shape (n, V)
+        Sorted columns, no duplicates, no stored zeros.
+    """
+    matrix = _as_matrix(X)
+    bad = np.flatnonzero(
+        ~((matrix.data >= 0) & (matrix.data <= LARGEST_COUNT))
+        | (matrix.data != np.floor(matrix.data))
+    )
+    if bad.size:
+        first = int(bad[0])
+        row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
+        raise ValueError(
+            f"row {row}, column {matrix.indices[first]} is {matrix.data[first]}: "
+            f"{_reason(float(matrix.data[first]))}; counts must be whole numbers >= 0"
+        )
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _as_matrix(X: Any) -> csr_array:
+    if not issparse(X):
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix with a row for every observation, got {X.ndim} dimension(s); "
+            "for a single row use X.reshape(1, -1)"
+        )
+    if 0 in X.shape:
+        raise ValueError(
+            f"X is empty, its shape is {X.shape}: it needs at least one row and one column"
+        )
+    try:
+        matrix = csr_array(X, dtype=np.float64, copy=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers, got dtype {X.dtype}: {error}") from None
+    return matrix
+
+
+def _reason(value: float) -> str:
+    if np.isnan(value):
+        return "NaN is not a count"
+    if value < 0:
+        return "a count cannot be negative"
+    if value > LARGEST_COUNT:
+        return f"a count cannot be larger than {LARGEST_COUNT}"
+    return "a count cannot be a fraction"

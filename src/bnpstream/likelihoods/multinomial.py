@@ -1,0 +1,149 @@
+"""Documents: counts over a vocabulary."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from bnpstream.kernels.likelihoods import DirichletMultinomialParameters
+from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
+from bnpstream.likelihoods.counts import as_counts
+
+ALPHA_RANGE = (1e-30, 1e30)
+"""Products of eight factors alpha + count must stay inside the range of a double."""
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMultinomial(Likelihood):
+    """Multinomial documents with Dirichlet(alpha) word probabilities.
+
+    x ~ Multinomial(N, theta), theta ~ Dirichlet(alpha_1..alpha_V). The sufficient statistics
+    of a document are its counts and, in one last column, its length N. With A = sum_w alpha_w,
+
+        log p(x | S) = log N! - sum_w log x_w!
+                     + log Gamma(A + S.) - log Gamma(A + S. + N)
+                     + sum_w log Gamma(alpha_w + S_w + x_w) - log Gamma(alpha_w + S_w).
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (V,)
+        Base measure: a symmetric one, or one value a word.
+
+    Examples
+    --------
+    >>> from bnpstream import DirichletMultinomial
+    >>> likelihood = DirichletMultinomial(alpha=0.5)
+    >>> batch = likelihood.encode([[2, 0, 1], [0, 1, 0]])
+    >>> likelihood.log_predictive(np.zeros((1, 4)), batch.row(1)).round(4)
+    array([-1.0986])
+    """
+
+    alpha: ArrayLike = 0.1
+    memory_order = "F"
+
+    def __post_init__(self) -> None:
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        low, high = ALPHA_RANGE
+        if alpha.ndim > 1 or alpha.size == 0:
+            raise ValueError(
+                f"alpha must be a number or one number a word, got an array of shape {alpha.shape}"
+            )
+        bad = ~((alpha >= low) & (alpha <= high))
+        if bad.any():
+            place = f"alpha[{int(np.argmax(bad))}]" if alpha.ndim else "alpha"
+            value = float(alpha.reshape(-1)[int(np.argmax(bad))])
+            raise ValueError(f"{place} must be > 0 and in [{low:g}, {high:g}], got {value!r}")
+
+    def _base_measure(self, n_words: int) -> tuple[Floats, float]:
+        """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
+        alpha = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
+        if np.ndim(self.alpha) == 0:
+            return alpha, float(alpha[0]) * n_words
+        if alpha.size != n_words:
+            raise ValueError(
+                f"alpha has {alpha.size} values, but the rows have {n_words} columns; "
+                "give one number, or one number a column"
+            )
+        return alpha, float(alpha.sum())
+
+    def encode(self, X: Any) -> Batch:
+        """Return counts and length of every document, and the log multinomial coefficient.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n, V)
+            Whole counts >= 0; a document with no words is legal.
+
+        Returns
+        -------
+        batch : Batch
+            Sparse, with V + 1 columns; the last entry of every row is its length.
+        """
+        counts = as_counts(X)
+        n, n_words = counts.shape
+        self._base_measure(n_words)
+        lengths = np.asarray(counts.sum(axis=1))
+        places = counts.indptr[1:]
+        indices = np.insert(counts.indices.astype(np.int64), places, n_words)
+        indptr = counts.indptr.astype(np.int64) + np.arange(n + 1)
+        values = np.insert(counts.data, places, lengths)
+        coefficients = counts.copy()
+        coefficients.data = gammaln(counts.data + 1.0)
+        log_base = gammaln(lengths + 1.0) - np.asarray(coefficients.sum(axis=1))
+        return Batch(csr_array((values, indices, indptr), shape=(n, n_words + 1)), log_base)
+
+    def log_normalizer(self, statistics: Floats) -> Floats:
+        """Return sum_w log Gamma(alpha_w + S_w) - log Gamma(A + S.)."""
+        alpha, total = self._base_measure(statistics.shape[1] - 1)
+        numerator: Floats = gammaln(alpha + statistics[:, :-1]).sum(axis=1)
+        return numerator - gammaln(total + statistics[:, -1])
+
+    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
+        """Return log p(x | cluster) without log h(x): the urn drawn token by token.
+
+        Sums of logarithms of single tokens: differences of log-gammas would lose 1e-8 for
+        clusters of 1e7 words.
+        """
+        alpha, total = self._base_measure(statistics.shape[1] - 1)
+        counts = row.values[:-1].astype(np.int64)
+        words = np.repeat(np.asarray(row.columns)[:-1], counts)
+        seen = np.arange(words.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        base = alpha[words] if alpha.size > 1 else alpha
+        tokens = np.log(statistics[:, words] + (base + seen))
+        lengths = np.log(statistics[:, -1:] + (total + np.arange(words.size)))
+        difference: Floats = (tokens - lengths).sum(axis=1)
+        return difference
+
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        """Return E[theta_w] = (alpha_w + S_w) / (A + S.), shape (K, V)."""
+        alpha, total = self._base_measure(statistics.shape[1] - 1)
+        return (statistics[:, :-1] + alpha) / (statistics[:, -1:] + total)
+
+    def sample(
+        self, statistics: Floats, rng: np.random.Generator, *, length: int = 100, **options: Any
+    ) -> NDArray[np.int64]:
+        """Draw one document of `length` words from the posterior predictive of every cluster.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (K, V + 1)
+            Summed sufficient statistics.
+        rng : numpy.random.Generator
+            Source of randomness.
+        length : int
+            Words in every document.
+
+        Returns
+        -------
+        counts : ndarray of shape (K, V)
+        """
+        alpha, _ = self._base_measure(statistics.shape[1] - 1)
+        gammas = rng.standard_gamma(statistics[:, :-1] + alpha)
+        return rng.multinomial(length, gammas / gammas.sum(axis=1, keepdims=True))
+
+    def kernel_parameters(self, n_statistics: int) -> DirichletMultinomialParameters:
+        """Return the parameters of the compiled score."""
+        return DirichletMultinomialParameters(*self._base_measure(n_statistics - 1))

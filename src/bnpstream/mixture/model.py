@@ -1,0 +1,30 @@
+"""A model is a prior times a likelihood."""
+
+from typing import Any, NamedTuple
+
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.priors import Prior
+
+
+class KernelArguments(NamedTuple):
+    """The parameters of prior and likelihood that select compiled loops, and the rows."""
+
+    prior: Any
+    likelihood: Any
+    rows: Any
+
+
+class Model(NamedTuple):
+    """What is believed before the first row: how clusters arise, and what rows look like."""
+
+    prior: Prior
+    likelihood: Likelihood
+
+    def kernel_arguments(self, batch: Batch) -> KernelArguments | None:
+        """Return what compiled loops need for these rows, or None if a part has no twin."""
+        arguments = KernelArguments(
+            self.prior.kernel_parameters(),
+            self.likelihood.kernel_parameters(batch.n_statistics),
+            batch.kernel_rows(),
+        )
+        return None if any(part is None for part in arguments) else arguments

@@ -1,0 +1,66 @@
+"""The one-dimensional density of v = log U: its mode, and integrals over it.
+
+The density of log U is log-concave for every normalized random measure, so its mode is the one
+root of a falling function and the trapezoid rule converges geometrically.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bnpstream.kernels.priors import (
+    NEWTON_STEPS,
+    NEWTON_TOLERANCE,
+    TAIL_NATS,
+    TRAPEZOID_NODES,
+    TRAPEZOID_SPACING,
+)
+from bnpstream.priors.base import Floats
+
+LONGEST_STEP = 4.0
+
+
+def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> float:
+    """Return the root of a falling function by Newton's method, kept inside a bracket.
+
+    Parameters
+    ----------
+    score : callable
+        v -> (g(v), g'(v)), g falling: the derivative of a log-concave log density.
+    start : float
+        First guess: the last root.
+    """
+    low, high = -np.inf, np.inf
+    v = start
+    for _ in range(NEWTON_STEPS):
+        g, slope = score(v)
+        if g > 0.0:
+            low = v
+        else:
+            high = v
+        step = min(max(-g / slope, -LONGEST_STEP), LONGEST_STEP)
+        if not low < v + step < high and np.isfinite(low) and np.isfinite(high):
+            step = 0.5 * (low + high) - v
+        v += step
+        if abs(step) <= NEWTON_TOLERANCE:
+            break
+    return v
+
+
+def trapezoid_nodes(log_density: Callable[[Floats], Floats], mode: float) -> Floats:
+    """Return equidistant nodes that cover a log-concave density to TAIL_NATS below its mode."""
+    level = float(log_density(np.array([mode]))[0]) - TAIL_NATS
+
+    def end(direction: float) -> float:
+        widths = np.append(0.0, 2.0 ** np.arange(-20, 20))
+        for _ in range(2):  # an octave, then a fortieth of it
+            with np.errstate(over="ignore"):  # far out the density is exp(-inf)
+                below = log_density(mode + direction * widths) < level
+            outside = int(np.argmax(below))
+            inner, outer = widths[outside - 1], widths[outside]
+            widths = np.linspace(inner, outer, 40)
+        return mode + direction * float(outer)
+
+    low, high = end(-1.0), end(1.0)
+    count = max(TRAPEZOID_NODES, int(np.ceil((high - low) / TRAPEZOID_SPACING)))
+    return np.linspace(low, high, count)

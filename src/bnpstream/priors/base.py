@@ -1,0 +1,206 @@
+"""What every prior over partitions offers."""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+Floats = NDArray[np.float64]
+
+LOG_CONCENTRATION_RANGE = (-14.0, 14.0)
+"""Where `with_expected_clusters` looks: concentrations from about 1e-6 to 1e6."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Prior(ABC):
+    """A prior over partitions with a predictive rule for soft counts.
+
+    Parameters
+    ----------
+    cluster_count : {"expected", "plain"}
+        How the number of clusters enters the rule: E[K'] = sum_k 1 - prod_i (1 - q_ik), the
+        exact recursion, or plain K, the paper's cheap alternative.
+    """
+
+    cluster_count: Literal["expected", "plain"] = "expected"
+
+    def __post_init__(self) -> None:
+        if self.cluster_count not in ("expected", "plain"):
+            raise ValueError(
+                f'cluster_count must be "expected" or "plain", got {self.cluster_count!r}'
+            )
+
+    @property
+    @abstractmethod
+    def smallest_mass(self) -> float:
+        """Mass up to which a cluster has zero prior weight (sigma); a lower opening threshold
+        would open clusters that are dead at birth.
+        """  # noqa: D205
+
+    @abstractmethod
+    def log_weights(
+        self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
+    ) -> Floats:
+        """Return the normalised log prior weights of K clusters and a new one, Eq. (25).
+
+        Parameters
+        ----------
+        masses : ndarray of shape (K,)
+            S_k, the summed responsibilities.
+        log_vacancy : ndarray of shape (K,)
+            sum_i log(1 - q_ik), the log probability that a cluster is empty.
+        n : float
+            Number of observations behind the masses.
+        auxiliary : float
+            log U from `solve_auxiliary`; ignored by priors without an auxiliary variable.
+
+        Returns
+        -------
+        log_weights : ndarray of shape (K + 1,)
+            The last entry is the new cluster's.
+        """
+
+    def solve_auxiliary(self, masses: Floats, log_vacancy: Floats, n: float, start: float) -> float:
+        """Return the mode of log U given the posterior, warm-started; `start` where there is none.
+
+        Parameters
+        ----------
+        masses, log_vacancy, n
+            As in `log_weights`.
+        start : float
+            The last root, or nan.
+        """
+        return start
+
+    @abstractmethod
+    def predictive_rule(self, counts: Floats) -> Floats:
+        """Return the exact probabilities of joining each cluster and of opening a new one.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (K,)
+            Whole cluster sizes.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (K + 1,)
+            A ratio of two partition probabilities each; they sum to one by themselves.
+        """
+
+    @abstractmethod
+    def log_eppf(self, counts: Floats) -> float:
+        """Return the log probability of one partition with these cluster sizes (EPPF)."""
+
+    @abstractmethod
+    def expected_clusters(self, n: int) -> float:
+        """Return the prior mean of the number of clusters among n observations."""
+
+    @abstractmethod
+    def kernel_parameters(self) -> Any:
+        """Return the NamedTuple that selects the compiled rule, or None without one."""
+
+    def with_expected_clusters(self, n_clusters: float, n: int) -> Self:
+        """Return this prior with the concentration that expects `n_clusters` among n rows.
+
+        Parameters
+        ----------
+        n_clusters : float
+            Clusters wanted on average.
+        n : int
+            Number of observations.
+
+        Examples
+        --------
+        >>> from bnpstream import dirichlet_process
+        >>> prior = dirichlet_process(1.0).with_expected_clusters(50, n=10_000)
+        >>> round(prior.expected_clusters(10_000), 6), round(prior.concentration, 3)
+        (50.0, 7.069)
+        """
+
+        def excess(log_concentration: float) -> float:
+            prior = self._with_concentration(math.exp(log_concentration))
+            return prior.expected_clusters(n) - n_clusters
+
+        low, high = LOG_CONCENTRATION_RANGE
+        fewest, most = n_clusters + excess(low), n_clusters + excess(high)
+        if not fewest < n_clusters < most:
+            raise ValueError(
+                f"no concentration makes {self!r} expect {n_clusters} clusters among {n} "
+                f"observations: it expects {fewest:.4g} to {most:.4g}; a smaller discount "
+                "allows fewer clusters, a larger one more"
+            )
+        return self._with_concentration(math.exp(brentq(excess, low, high, xtol=1e-9)))
+
+    def _with_concentration(self, concentration: float) -> Self:
+        change: Any = {"concentration": concentration}
+        return dataclasses.replace(self, **change)
+
+    def sample_partition(self, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Draw a partition of n observations from the prior, by its exact predictive rule.
+
+        Parameters
+        ----------
+        n : int
+            Number of observations.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            Cluster of every observation, numbered in order of appearance.
+        """
+        labels = np.zeros(n, dtype=np.intp)
+        counts = np.zeros(n)
+        n_clusters = 0
+        for i, uniform in enumerate(rng.random(n)):
+            if n_clusters > 0:
+                edges = np.cumsum(self.predictive_rule(counts[:n_clusters]))
+                labels[i] = np.searchsorted(edges[:-1], uniform * edges[-1], side="right")
+            counts[labels[i]] += 1
+            n_clusters = max(n_clusters, labels[i] + 1)
+        return labels
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in sorted(dataclasses.fields(self), key=lambda field: bool(field.kw_only))
+            if not field.kw_only or getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def occupancy(self, log_vacancy: Floats) -> Floats:
+        """Return p_k, the probability that cluster k is occupied; ones for plain K."""
+        if self.cluster_count == "plain":
+            return np.ones_like(log_vacancy)
+        return -np.expm1(log_vacancy)
+
+
+def check_positive(name: str, value: float, least: float = 0.0) -> None:
+    """Raise ValueError unless `value` is a finite number above `least`."""
+    if not (np.isfinite(value) and value > least):
+        raise ValueError(f"{name} must be a finite number > {least:g}, got {value!r}")
+
+
+def check_discount(value: float) -> None:
+    """Raise ValueError unless sigma is in [0, 1)."""
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"discount (sigma) must be in [0, 1), got {value!r}")
+
+
+def discounted_log_weights(masses: Floats, discount: float, new: float) -> Floats:
+    """Return normalised log weights of max(S_k - sigma, 0) and of a new weight, Eq. (25)."""
+    weights = np.append(np.maximum(masses - discount, 0.0), new)
+    return log_normalized(weights)
+
+
+def log_normalized(weights: Floats) -> Floats:
+    """Return the logarithm of weights divided by their sum; -inf for zero."""
+    with np.errstate(divide="ignore"):
+        log_weights: Floats = np.log(weights) - np.log(weights.sum())
+    return log_weights

@@ -1,0 +1,166 @@
+"""Any normalized random measure, from its Laplace exponent and tilted moments."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from bnpstream.priors.auxiliary import find_mode, trapezoid_nodes
+from bnpstream.priors.base import Floats, Prior, log_normalized
+from bnpstream.priors.expectation import expected_laplace_exponent
+
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NormalizedRandomMeasure(Prior):
+    """A homogeneous completely random measure, normalised: n_k ~ EPPF(rho).
+
+    With Levy intensity rho(s), phi(u) = int (1 - e^{-us}) rho(s) ds and
+    kappa_m(u) = int s^m e^{-us} rho(s) ds,
+
+        p(n_1..n_K) = 1/Gamma(n) int_0^inf u^(n-1) e^{-phi(u)} prod_k kappa_{n_k}(u) du.
+
+    A subclass gives `laplace_exponent`, `log_tilted_moment` and `smallest_mass`; all else is
+    derived here and may be overridden where a closed form exists.
+
+    Parameters
+    ----------
+    auxiliary : {"mode", "quadrature"}
+        The rule for U: a point mass at the mode of log U (the paper), or the exact integral.
+    """
+
+    auxiliary: Literal["mode", "quadrature"] = "mode"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.auxiliary not in ("mode", "quadrature"):
+            raise ValueError(f'auxiliary must be "mode" or "quadrature", got {self.auxiliary!r}')
+
+    @abstractmethod
+    def laplace_exponent(self, u: Floats | Complex) -> Any:
+        """Return phi(u), for u with a positive real part (complex u: `expected_clusters`)."""
+
+    @abstractmethod
+    def log_tilted_moment(self, m: Floats, u: Floats) -> Floats:
+        """Return log kappa_m(u), broadcast over m and u; +inf where the integral diverges."""
+
+    def log_auxiliary_joint(self, v: Floats, masses: Floats, occupancy: Floats, n: float) -> Floats:
+        """Return the log density of v = log U: n v - phi(u) + sum_k p_k log kappa_{S_k/p_k}(u).
+
+        Parameters
+        ----------
+        v : ndarray of shape (J,)
+            Where to evaluate.
+        masses, occupancy : ndarray of shape (K,)
+            S_k and p_k; whole sizes and ones for a hard partition.
+        n : float
+            Number of observations.
+        """
+        u = np.exp(v)
+        moments = self.log_tilted_moment(_sizes(masses, occupancy)[:, None], u)
+        joint: Floats = n * v - self.laplace_exponent(u) + occupancy @ moments
+        return joint
+
+    def auxiliary_score(
+        self, v: float, masses: Floats, occupancy: Floats, n: float
+    ) -> tuple[float, float]:
+        """Return the first two derivatives of `log_auxiliary_joint` at v.
+
+        phi' = kappa_1 and kappa_m' = -kappa_{m+1}, so both follow from tilted moments.
+        """
+        u = np.exp(np.array([v]))
+        sizes = np.append(_sizes(masses, occupancy), 1.0)
+        log_moments = [self.log_tilted_moment(sizes + j, u) for j in range(3)]
+        first = u * np.exp(log_moments[1] - log_moments[0])
+        second = u * u * np.exp(log_moments[2] - log_moments[0])
+        new = float(u[0] * np.exp(log_moments[0][-1]))
+        g = n - new - float(occupancy @ first[:-1])
+        slope = -new * (1.0 - first[-1]) - occupancy @ (first + first**2 - second)[:-1]
+        return g, float(slope)
+
+    def solve_auxiliary(self, masses: Floats, log_vacancy: Floats, n: float, start: float) -> float:
+        """Return the mode of log U (see `Prior.solve_auxiliary`)."""
+        if masses.size == 0:
+            return start
+        return self._mode(masses, self.occupancy(log_vacancy), n, start)
+
+    def _mode(self, masses: Floats, occupancy: Floats, n: float, start: float) -> float:
+        return find_mode(
+            lambda v: self.auxiliary_score(v, masses, occupancy, n),
+            start if np.isfinite(start) else 0.0,
+        )
+
+    def _nodes(
+        self, masses: Floats, occupancy: Floats, n: float, mode: float
+    ) -> tuple[Floats, Floats]:
+        """Return trapezoid nodes of v and their normalised weights under the density of v."""
+
+        def log_density(v: Floats) -> Floats:
+            return self.log_auxiliary_joint(v, masses, occupancy, n)
+
+        v = trapezoid_nodes(log_density, mode)
+        log_weights = log_density(v)
+        return v, np.exp(log_weights - logsumexp(log_weights))
+
+    def _unnormalised(self, masses: Floats, v: Floats, weights: Floats) -> Floats:
+        """Return E[u kappa_{S_k+1}/kappa_{S_k}] of every cluster, and E[u kappa_1] last."""
+        u = np.exp(v)
+        log_moments = self.log_tilted_moment(masses[:, None], u)
+        next_moments = self.log_tilted_moment(masses[:, None] + 1.0, u)
+        new = self.log_tilted_moment(np.ones(1), u)
+        return np.append(
+            np.exp(v + next_moments - log_moments) @ weights, np.exp(v + new) @ weights
+        )
+
+    def log_weights(
+        self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
+    ) -> Floats:
+        """Return the normalised log prior weights, Eq. (25) (see `Prior.log_weights`)."""
+        if masses.size == 0:
+            return np.zeros(1)
+        if self.auxiliary == "quadrature":
+            v, weights = self._nodes(masses, self.occupancy(log_vacancy), n, auxiliary)
+        else:
+            v, weights = np.array([auxiliary]), np.ones(1)
+        return log_normalized(self._unnormalised(masses, v, weights))
+
+    def _exact_nodes(self, counts: Floats) -> tuple[Floats, Floats]:
+        hard = np.ones_like(counts)
+        n = float(counts.sum())
+        return self._nodes(counts, hard, n, self._mode(counts, hard, n, np.nan))
+
+    def predictive_rule(self, counts: Floats) -> Floats:
+        """Return the exact predictive probabilities (see `Prior.predictive_rule`)."""
+        counts = np.asarray(counts, dtype=np.float64)
+        v, weights = self._exact_nodes(counts)
+        return self._unnormalised(counts, v, weights) / float(counts.sum())
+
+    def log_eppf(self, counts: Floats) -> float:
+        """Return the log probability of one partition, by quadrature in log u."""
+        counts = np.asarray(counts, dtype=np.float64)
+        hard = np.ones_like(counts)
+        n = float(counts.sum())
+        v, _ = self._exact_nodes(counts)
+        log_joint = self.log_auxiliary_joint(v, counts, hard, n)
+        return float(logsumexp(log_joint) + np.log(v[1] - v[0]) - gammaln(n))
+
+    def expected_clusters(self, n: int) -> float:
+        """Return E[K_n] = E[phi(U_n)] (see `expected_laplace_exponent`)."""
+        return expected_laplace_exponent(
+            self.laplace_exponent,
+            lambda u: np.exp(self.log_tilted_moment(np.ones(1), u)),
+            n,
+        )
+
+    def kernel_parameters(self) -> Any:
+        """Return None: the general rule has no compiled twin."""
+        return None
+
+
+def _sizes(masses: Floats, occupancy: Floats) -> Floats:
+    """Return S_k / p_k, the mass given that the cluster exists: at least one."""
+    return np.maximum(masses / occupancy, 1.0)

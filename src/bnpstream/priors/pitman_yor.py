@@ -1,0 +1,93 @@
+"""The Pitman-Yor process."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from bnpstream.kernels.priors import PitmanYorParameters
+from bnpstream.priors.base import (
+    Floats,
+    Prior,
+    check_discount,
+    check_positive,
+    discounted_log_weights,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class PitmanYor(Prior):
+    """Pitman-Yor process: existing S_k - sigma, new theta + sigma E[K'].
+
+    Parameters
+    ----------
+    concentration : float
+        theta > -sigma.
+    discount : float
+        sigma in [0, 1). The number of clusters grows like n^sigma.
+    cluster_count : {"expected", "plain"}
+        See `Prior`.
+
+    Examples
+    --------
+    >>> from bnpstream import PitmanYor
+    >>> PitmanYor(concentration=1.0, discount=0.5).predictive_rule([2.0, 1.0])
+    array([0.375, 0.125, 0.5  ])
+    """
+
+    concentration: float
+    discount: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_discount(self.discount)
+        check_positive("concentration (theta)", self.concentration, least=-self.discount)
+
+    @property
+    def smallest_mass(self) -> float:
+        """Return sigma: existing weights are max(S_k - sigma, 0)."""
+        return self.discount
+
+    def log_weights(
+        self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
+    ) -> Floats:
+        """Return the normalised log prior weights (see `Prior.log_weights`)."""
+        if masses.size == 0:
+            return np.zeros(1)
+        count = float(self.occupancy(log_vacancy).sum())
+        return discounted_log_weights(
+            masses, self.discount, self.concentration + self.discount * count
+        )
+
+    def predictive_rule(self, counts: Floats) -> Floats:
+        """Return the exact predictive probabilities (see `Prior.predictive_rule`)."""
+        counts = np.asarray(counts, dtype=np.float64)
+        new = self.concentration + self.discount * counts.size
+        weights: Floats = np.append(counts - self.discount, new)
+        return weights / float(counts.sum() + self.concentration)
+
+    def log_eppf(self, counts: Floats) -> float:
+        """Return prod_{j<K} (theta + j sigma) / (theta + 1)_{n-1} prod_k (1 - sigma)_{n_k - 1}."""
+        counts = np.asarray(counts, dtype=np.float64)
+        theta, sigma = self.concentration, self.discount
+        opened = np.log(theta + sigma * np.arange(1, counts.size)).sum()
+        seated = gammaln(theta + counts.sum()) - gammaln(theta + 1.0)
+        joined = (gammaln(counts - sigma) - gammaln(1.0 - sigma)).sum()
+        return float(opened - seated + joined)
+
+    def expected_clusters(self, n: int) -> float:
+        """Return E[K_n] = sum over rows of the chance of a new cluster, in closed form."""
+        theta, sigma = self.concentration, self.discount
+        if sigma == 0.0:
+            return float(theta * (digamma(theta + n) - digamma(theta)))
+        # theta/sigma ((theta+sigma)_n / (theta)_n - 1), with theta (theta)_n^-1 taken together
+        # so that theta = 0 and theta < 0 need no other formula.
+        log_ratio = gammaln(theta + sigma + n) - gammaln(theta + sigma + 1.0)
+        log_ratio += gammaln(theta + 1.0) - gammaln(theta + n)
+        return float(((theta + sigma) * np.exp(log_ratio) - theta) / sigma)
+
+    def kernel_parameters(self) -> PitmanYorParameters:
+        """Return the parameters of the compiled rule."""
+        return PitmanYorParameters(
+            float(self.concentration), float(self.discount), self.cluster_count == "plain"
+        )
