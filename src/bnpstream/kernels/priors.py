@@ -195,3 +195,9 @@ def _pitman_yor(prior, clusters, out):  # type: ignore[no-untyped-def]
         new = prior.concentration + prior.discount * count
         discounted_log_weights(prior.discount, new, clusters, out)
     return clusters.totals[LOG_AUXILIARY]
+
+
+@njit(cache=True)
+def log_prior_weights_compiled(prior: Any, clusters: Clusters, out: Floats) -> float:
+    """Call `log_prior_weights` from Python as the compiled pass does."""
+    return log_prior_weights(prior, clusters, out)

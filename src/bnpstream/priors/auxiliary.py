@@ -51,15 +51,17 @@ def trapezoid_nodes(log_density: Callable[[Floats], Floats], mode: float) -> Flo
     """Return equidistant nodes that cover a log-concave density to TAIL_NATS below its mode."""
     level = float(log_density(np.array([mode]))[0]) - TAIL_NATS
 
+    def first_below(widths: Floats, direction: float) -> int:
+        """Return the first place where the density has fallen, or 0."""
+        with np.errstate(over="ignore"):  # far out the density is exp(-inf)
+            return int(np.argmax(log_density(mode + direction * widths) < level))
+
     def end(direction: float) -> float:
-        widths = np.append(0.0, 2.0 ** np.arange(-20, 20))
-        for _ in range(2):  # an octave, then a fortieth of it
-            with np.errstate(over="ignore"):  # far out the density is exp(-inf)
-                below = log_density(mode + direction * widths) < level
-            outside = int(np.argmax(below))
-            inner, outer = widths[outside - 1], widths[outside]
-            widths = np.linspace(inner, outer, 40)
-        return mode + direction * float(outer)
+        widths = np.append(0.0, 2.0 ** np.arange(-20, 4))
+        while not (outside := first_below(widths, direction)):
+            widths = widths[-1] * 2.0 ** np.arange(4)
+        finer = np.linspace(widths[outside - 1], widths[outside], 40)
+        return mode + direction * float(finer[first_below(finer, direction)])
 
     low, high = end(-1.0), end(1.0)
     count = max(TRAPEZOID_NODES, int(np.ceil((high - low) / TRAPEZOID_SPACING)))

@@ -1,0 +1,5 @@
+"""``python -m bnpstream``: the command line."""
+
+from bnpstream.cli import app
+
+app(prog_name="bnpstream")

@@ -1,0 +1,5 @@
+"""The command line."""
+
+from bnpstream.cli.main import app
+
+__all__ = ["app"]

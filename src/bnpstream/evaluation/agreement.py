@@ -1,0 +1,69 @@
+"""Agreement of clusters with true labels."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+
+class Agreement(NamedTuple):
+    """Scores that are 1 for a perfect match."""
+
+    nmi: float
+    """Normalised mutual information."""
+    ari: float
+    """Adjusted Rand index: 0 on average for a random clustering."""
+    purity: float
+    """Share of rows whose label is their cluster's commonest one."""
+
+
+def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
+    """Return how well clusters agree with true labels.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        True labels.
+    clusters : array-like of shape (n,)
+        Cluster of every row.
+
+    Examples
+    --------
+    >>> from bnpstream.evaluation import agreement
+    >>> agreement([0, 0, 1, 1], [5, 5, 7, 8])
+    Agreement(nmi=0.8, ari=0.571..., purity=1.0)
+    """
+    table = contingency_matrix(labels, clusters)
+    return Agreement(
+        float(normalized_mutual_info_score(labels, clusters)),
+        float(adjusted_rand_score(labels, clusters)),
+        float(table.max(axis=0).sum() / table.sum()),
+    )
+
+
+def majority_labels(
+    labels: NDArray[np.intp], clusters: NDArray[np.intp], n_clusters: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the commonest label of every cluster and its share; -1 and nan where none is.
+
+    Parameters
+    ----------
+    labels, clusters : ndarray of shape (n,)
+        Whole numbers from 0.
+    n_clusters : int
+        Number of clusters, empty ones included.
+
+    Examples
+    --------
+    >>> from bnpstream.evaluation import majority_labels
+    >>> majority_labels(np.array([3, 3, 1]), np.array([0, 0, 0]), n_clusters=2)
+    (array([ 3, -1]), array([0.66...,        nan]))
+    """
+    table = np.zeros((n_clusters, int(labels.max()) + 1))
+    np.add.at(table, (clusters, labels), 1.0)
+    sizes = table.sum(axis=1)
+    shares = np.full(n_clusters, np.nan)
+    np.divide(table.max(axis=1), sizes, out=shares, where=sizes > 0)
+    return np.where(sizes > 0, table.argmax(axis=1), -1), shares

@@ -1,0 +1,263 @@
+"""Law checks for priors and likelihoods: run them on your own classes.
+
+Each check raises AssertionError with the law it saw broken and the numbers.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chisquare
+
+from bnpstream.inference import adf
+from bnpstream.kernels.arrays import TOTAL_MASS
+from bnpstream.kernels.priors import log_prior_weights_compiled
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture import MixtureState, Model, log_joint
+from bnpstream.priors import NormalizedRandomMeasure, Prior, dirichlet_process
+from bnpstream.priors.partitions import set_partitions
+
+Floats = NDArray[np.float64]
+
+ENUMERATED = 5
+"""52 partitions: enough to see every law, few enough to integrate one by one."""
+FREQUENCY_DRAWS = 2000
+
+
+def check_prior(prior: Prior) -> None:
+    """Check that a prior over partitions obeys its laws.
+
+    Partition probabilities sum to one, are symmetric, and give the predictive rule, the expected
+    number of clusters and the samples; weights for soft counts are normalised and reduce to the
+    rule for hard ones; a compiled twin says the same. For a normalized random measure also: its
+    two functions belong together, and the mode of log U is one and moves up with n.
+
+    Parameters
+    ----------
+    prior : Prior
+        What to check.
+
+    Examples
+    --------
+    >>> from bnpstream import normalized_inverse_gaussian
+    >>> from bnpstream.testing import check_prior
+    >>> check_prior(normalized_inverse_gaussian(concentration=2, tilt=0.5))
+    """
+    if isinstance(prior, NormalizedRandomMeasure):
+        _check_moments(prior)
+    _check_partition_probabilities(prior)
+    _check_samples(prior)
+    _check_weights(prior)
+    if isinstance(prior, NormalizedRandomMeasure):
+        _check_auxiliary(prior)
+    if prior.kernel_parameters() is not None:
+        _check_compiled_prior(prior)
+
+
+def check_likelihood(likelihood: Likelihood, X: Any) -> None:
+    """Check that a likelihood obeys the laws of a conjugate exponential family.
+
+    The score of a row follows from the normaliser, from non-empty clusters and soft weights; the
+    order of rows does not matter; a zero row is the prior; encoding is row by row; what is
+    sampled can be encoded; a compiled twin says the same.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        What to check.
+    X : array-like or sparse
+        At least six valid rows, not all alike.
+
+    Examples
+    --------
+    >>> from bnpstream import DirichletMultinomial
+    >>> from bnpstream.datasets import bars
+    >>> from bnpstream.testing import check_likelihood
+    >>> check_likelihood(DirichletMultinomial(alpha=0.5), bars(n_images=20).counts)
+    """
+    batch = likelihood.encode(X)
+    if len(batch) < 6:
+        raise ValueError(f"check_likelihood needs at least six rows, got {len(batch)}")
+    _check_encoding(likelihood, X, batch)
+    statistics = _soft_clusters(batch)
+    _check_scores(likelihood, batch, statistics)
+    _check_summaries(likelihood, batch, statistics)
+    if Model(dirichlet_process(), likelihood).kernel_arguments(batch) is not None:
+        _check_compiled_likelihood(likelihood, batch)
+
+
+def _close(law: str, found: Any, expected: Any, tolerance: float = 1e-8) -> None:
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=law)
+
+
+def _sizes(labels: tuple[int, ...]) -> Floats:
+    return np.bincount(labels).astype(np.float64)
+
+
+def _check_partition_probabilities(prior: Prior) -> None:
+    for n in range(1, ENUMERATED + 1):
+        sizes = [_sizes(labels) for labels in set_partitions(n)]
+        eppf = np.exp([prior.log_eppf(counts) for counts in sizes])
+        _close(f"partition probabilities of {n} must sum to one", eppf.sum(), 1.0)
+        n_clusters = np.array([counts.size for counts in sizes])
+        _close("expected_clusters", prior.expected_clusters(n), eppf @ n_clusters)
+    for counts in sizes:
+        _close("the EPPF must be symmetric", prior.log_eppf(counts[::-1]), prior.log_eppf(counts))
+        rule = prior.predictive_rule(counts)
+        joined = [*(counts + np.eye(counts.size)), np.append(counts, 1.0)]
+        ratios = np.exp([prior.log_eppf(after) - prior.log_eppf(counts) for after in joined])
+        _close("predictive_rule must be a ratio of EPPFs", rule, ratios)
+
+
+def _check_samples(prior: Prior) -> None:
+    rng = np.random.default_rng(1)
+    partitions = list(set_partitions(3))
+    expected = np.exp([prior.log_eppf(_sizes(labels)) for labels in partitions])
+    draws = [tuple(prior.sample_partition(3, rng).tolist()) for _ in range(FREQUENCY_DRAWS)]
+    found = np.array([draws.count(labels) for labels in partitions])
+    likely = expected * FREQUENCY_DRAWS > 5
+    assert found[~likely].sum() <= 20, "sample_partition draws what log_eppf calls impossible"
+    scale = found[likely].sum() / expected[likely].sum()
+    p_value = chisquare(found[likely], expected[likely] * scale).pvalue if likely.sum() > 1 else 1
+    assert p_value > 1e-6, f"sample_partition does not follow log_eppf (p = {p_value:.2g})"
+
+
+def _soft_masses(seed: int, n: int = 30, clusters: int = 4) -> tuple[Floats, Floats]:
+    """Return masses and log vacancies of n rows with responsibilities drawn at random."""
+    rng = np.random.default_rng(seed)
+    responsibilities = rng.dirichlet(np.full(clusters, 0.3), size=n)
+    responsibilities = np.minimum(responsibilities, 1.0 - 2.0**-53)
+    return responsibilities.sum(axis=0), np.log1p(-responsibilities).sum(axis=0)
+
+
+def _check_weights(prior: Prior) -> None:
+    empty = prior.log_weights(np.empty(0), np.empty(0), 0.0, np.nan)
+    _close("the first row must open a cluster", empty, [0.0])
+    for seed in range(5):
+        masses, log_vacancy = _soft_masses(seed)
+        n = float(masses.sum())
+        auxiliary = prior.solve_auxiliary(masses, log_vacancy, n, np.nan)
+        log_weights = prior.log_weights(masses, log_vacancy, n, auxiliary)
+        _close("weights must sum to one", np.exp(log_weights).sum(), 1.0)
+        assert log_weights.shape == (masses.size + 1,), "one weight a cluster and one for a new one"
+        masses[0] = 0.5 * prior.smallest_mass
+        if prior.smallest_mass > 0:
+            dead = prior.log_weights(masses, log_vacancy, n, auxiliary)
+            assert dead[0] == -np.inf, "a mass up to smallest_mass must have zero weight"
+
+
+def _check_moments(prior: NormalizedRandomMeasure) -> None:
+    u, step = np.array([0.3, 1.0, 7.0]), 1e-5
+
+    def slope(function: Any) -> Any:
+        return (function(u * (1 + step)) - function(u * (1 - step))) / (2 * step * u)
+
+    first = np.exp(prior.log_tilted_moment(np.ones(1), u))
+    _close("phi' must be kappa_1", slope(prior.laplace_exponent), first, 1e-6)
+    complex_u = np.asarray(prior.laplace_exponent(u + 0j))
+    _close("phi must take complex arguments", complex_u, prior.laplace_exponent(u))
+    for m in (1.0, 1.7, 4.0):
+        order = np.array([m])
+        ratio = np.exp(prior.log_tilted_moment(order + 1, u) - prior.log_tilted_moment(order, u))
+        found = slope(lambda u, order=order: prior.log_tilted_moment(order, u))
+        _close("kappa_m' must be -kappa_{m+1}", found, -ratio, 1e-6)
+
+
+def _check_auxiliary(prior: NormalizedRandomMeasure) -> None:
+    hard = np.ones(4)
+    last = -np.inf
+    for scale in (1.0, 3.0, 20.0, 1000.0):
+        masses = scale * np.array([1.0, 2.0, 3.0, 5.0])
+        n = float(masses.sum())
+        mode = prior.solve_auxiliary(masses, np.full(4, -np.inf), n, np.nan)
+        warm = prior.solve_auxiliary(masses, np.full(4, -np.inf), n, mode + 0.1)
+        _close("a warm start must find the same mode", warm, mode)
+        around = mode + np.array([-1e-3, 0.0, 1e-3])
+        density = prior.log_auxiliary_joint(around, masses, hard, n)
+        assert density[1] >= density.max(), "solve_auxiliary must return the mode of log u"
+        assert mode >= last - 1e-9, "at fixed K the mode must not fall as n grows"
+        last = mode
+        v = np.linspace(mode - 5, mode + 5, 41)
+        bends = np.diff(prior.log_auxiliary_joint(v, masses, hard, n), 2)
+        assert bends.max() <= 1e-7 * n, "the density of log u must be log-concave"
+
+
+def _check_compiled_prior(prior: Prior) -> None:
+    for seed in range(5):
+        masses, log_vacancy = _soft_masses(seed)
+        state = MixtureState(1, "C")
+        for _ in masses:
+            state.open()
+        state.masses[:], state.log_vacancy[:] = masses, log_vacancy
+        n = float(masses.sum())
+        state.arrays.totals[TOTAL_MASS] = n
+        out = np.empty(state.arrays.masses.size)
+        found = log_prior_weights_compiled(prior.kernel_parameters(), state.arrays, out)
+        auxiliary = prior.solve_auxiliary(masses, log_vacancy, n, np.nan)
+        _close("compiled auxiliary", found, auxiliary)
+        expected = prior.log_weights(masses, log_vacancy, n, auxiliary)
+        _close("compiled log_weights", out[: expected.size], expected, 1e-10)
+
+
+def _dense(batch: Batch) -> Floats:
+    if isinstance(batch.statistics, np.ndarray):
+        return batch.statistics
+    return batch.statistics.toarray()
+
+
+def _check_encoding(likelihood: Likelihood, X: Any, batch: Batch) -> None:
+    rows = _dense(batch)
+    assert np.isfinite(rows).all(), "sufficient statistics must be finite"
+    assert np.isfinite(batch.log_base).all(), "log h(x) must be finite"
+    again = likelihood.encode(X[1:3])
+    _close("encode must work row by row", _dense(again), rows[1:3], 0)
+    _close("log h must be computed row by row", again.log_base, batch.log_base[1:3], 0)
+    for i in range(3):
+        row = batch.row(i)
+        spread = np.zeros(batch.n_statistics)
+        spread[row.columns] = row.values
+        _close("Batch.row must agree with Batch.statistics", spread, rows[i], 0)
+
+
+def _soft_clusters(batch: Batch) -> Floats:
+    """Return statistics of three non-empty clusters and of an empty one."""
+    rng = np.random.default_rng(2)
+    responsibilities = rng.dirichlet(np.ones(3), size=len(batch))
+    return np.vstack([responsibilities.T @ _dense(batch), np.zeros(batch.n_statistics)])
+
+
+def _check_scores(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
+    rows = _dense(batch)
+    _close("a zero row is the prior", likelihood.log_marginal(statistics[-1:]), [0.0])
+    for i in range(min(len(batch), 6)):
+        score = likelihood.log_predictive(statistics, batch.row(i))
+        after = likelihood.log_marginal(statistics + rows[i])
+        before = likelihood.log_marginal(statistics)
+        _close("log_predictive must be a ratio of normalisers", score, after - before)
+        derived = Likelihood.log_predictive(likelihood, statistics, batch.row(i))
+        _close("log_predictive must equal the base class's", score, derived)
+    first, second = batch.row(0), batch.row(1)
+    one = likelihood.log_predictive(statistics, first)
+    one = one + likelihood.log_predictive(statistics + rows[0], second)
+    other = likelihood.log_predictive(statistics, second)
+    other = other + likelihood.log_predictive(statistics + rows[1], first)
+    _close("the order of rows must not matter", one, other)
+
+
+def _check_summaries(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
+    means = likelihood.posterior_mean(statistics)
+    assert means.shape[0] == len(statistics), "one posterior mean a cluster"
+    assert np.isfinite(means).all(), "posterior means must be finite"
+    sampled = likelihood.encode(likelihood.sample(statistics, np.random.default_rng(3)))
+    assert len(sampled) == len(statistics), "sample must draw one row a cluster"
+    assert sampled.n_statistics == batch.n_statistics, "sampled rows must have the data's columns"
+
+
+def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
+    model = Model(dirichlet_process(), likelihood)
+    state = adf.init(model, batch.n_statistics)
+    for _ in adf.run(model, state, batch, adf.Settings(0.1, 1e-4)):
+        pass
+    reference = log_joint(model, state, batch, None)
+    compiled = log_joint(model, state, batch, model.kernel_arguments(batch))
+    _close("compiled scores", compiled, reference, 1e-10)
