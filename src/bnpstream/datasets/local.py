@@ -62,13 +62,6 @@ def load_kos() -> Dataset:
     ------
     FileNotFoundError
         If the folder "kos" is not where `find` looks, or lacks a file.
-
-    Examples
-    --------
-    The corpus is not shipped, so this runs where it is found only.
-
-    >>> load_kos().counts.shape  # doctest: +SKIP
-    (3430, 6906)
     """
     folder = find("kos")
     return Dataset(

@@ -32,8 +32,8 @@ def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
     Examples
     --------
     >>> from bnpstream.evaluation import agreement
-    >>> agreement([0, 0, 1, 1], [5, 5, 7, 8])
-    Agreement(nmi=0.8, ari=0.571..., purity=1.0)
+    >>> agreement([0, 0, 1, 1], [5, 5, 7, 7])
+    Agreement(nmi=1.0, ari=1.0, purity=1.0)
     """
     table = contingency_matrix(labels, clusters)
     return Agreement(

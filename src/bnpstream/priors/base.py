@@ -119,7 +119,7 @@ class Prior(ABC):
         >>> from bnpstream import dirichlet_process
         >>> prior = dirichlet_process(1.0).with_expected_clusters(50, n=10_000)
         >>> round(prior.expected_clusters(10_000), 6), round(prior.concentration, 3)
-        (50.0, 7.069)
+        (50.0, 6.782)
         """
 
         def excess(log_concentration: float) -> float:
