@@ -101,9 +101,9 @@ def main() -> None:
     for name, found in results.items():
         print(
             f"{name:13s} {found['clusters']:4.0f} clusters  pass {found['pass_ms']:6.1f} ms "
-            f"({found['documents_per_second']:,.0f} documents/s)  floor {found['floor_ms']:5.1f} ms "
-            f"({found['floor_ns_per_cell']:.2f} ns a cell)  ratio {found['ratio']:.2f} "
-            f"[{found['ratio_low']:.2f}, {found['ratio_high']:.2f}]  "
+            f"({found['documents_per_second']:,.0f} documents/s)  "
+            f"floor {found['floor_ms']:5.1f} ms ({found['floor_ns_per_cell']:.2f} ns a cell)  "
+            f"ratio {found['ratio']:.2f} [{found['ratio_low']:.2f}, {found['ratio_high']:.2f}]  "
             f"reference {found['reference_ms']:.0f} ms"
         )
 
