@@ -63,7 +63,7 @@ class Sites(NamedTuple):
 class Events(NamedTuple):
     """Births and deaths of clusters, in order."""
 
-    count: Integers
+    filled: Integers
     """(1,): events so far."""
     kinds: Integers
     """(capacity,): BIRTH or DEATH."""

@@ -84,12 +84,12 @@ def change_of(sites: Sites, i: int, q: Floats) -> float:
 @njit(cache=True)
 def log_event(events: Events, clusters: Clusters, kind: int, k: int) -> None:
     """Append one event of the cluster in slot k."""
-    at = events.count[0]
+    at = events.filled[0]
     events.kinds[at] = kind
     events.ids[at] = clusters.ids[k]
     events.times[at] = clusters.counters[N_OBSERVATIONS]
     events.masses[at] = clusters.masses[k]
-    events.count[0] = at + 1
+    events.filled[0] = at + 1
 
 
 @njit(cache=True)
@@ -160,7 +160,7 @@ def visit(
         if (
             slots == capacity
             or new.indptr[i] + slots > new.slots.size
-            or events.count[0] + slots + 1 > events.kinds.size
+            or events.filled[0] + slots + 1 > events.kinds.size
         ):
             return i
         first = old.indptr[i] == old.indptr[i + 1]

@@ -30,7 +30,7 @@ def read_events(events: Events) -> list[Event]:
             int(events.times[i]),
             float(events.masses[i]),
         )
-        for i in range(int(events.count[0]))
+        for i in range(int(events.filled[0]))
     ]
 
 
