@@ -20,6 +20,7 @@ from bnpstream.kernels.dispatch import specialize
 NEWTON_TOLERANCE = 1e-8
 """Newton doubles the correct digits, so a step this small leaves nothing to gain."""
 NEWTON_STEPS = 200
+LONGEST_STEP = 4.0
 TAIL_NATS = 37.0
 """exp(-37) is 2^-53: what lies farther below the mode does not change a double."""
 TRAPEZOID_NODES = 128
@@ -121,12 +122,12 @@ def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
             low = v
         else:
             high = v
-        step = min(max(-g / slope, -4.0), 4.0)
+        step = min(max(-g / slope, -LONGEST_STEP), LONGEST_STEP)
+        if abs(step) <= NEWTON_TOLERANCE:
+            return v + step
         if not (low < v + step < high) and math.isfinite(low) and math.isfinite(high):
             step = 0.5 * (low + high) - v
         v += step
-        if abs(step) <= NEWTON_TOLERANCE:
-            break
     return v
 
 

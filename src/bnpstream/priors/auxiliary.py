@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bnpstream.kernels.priors import (
+    LONGEST_STEP,
     NEWTON_STEPS,
     NEWTON_TOLERANCE,
     TAIL_NATS,
@@ -17,8 +18,6 @@ from bnpstream.kernels.priors import (
     TRAPEZOID_SPACING,
 )
 from bnpstream.priors.base import Floats
-
-LONGEST_STEP = 4.0
 
 
 def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> float:
@@ -40,11 +39,11 @@ def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> fl
         else:
             high = v
         step = min(max(-g / slope, -LONGEST_STEP), LONGEST_STEP)
+        if abs(step) <= NEWTON_TOLERANCE:
+            return v + step
         if not low < v + step < high and np.isfinite(low) and np.isfinite(high):
             step = 0.5 * (low + high) - v
         v += step
-        if abs(step) <= NEWTON_TOLERANCE:
-            break
     return v
 
 
