@@ -1,6 +1,6 @@
 """Streaming Bayesian nonparametric clustering.
 
-Implements ADF-NRM of Tank, Foti & Fox, *Streaming Variational Inference for Bayesian
+Implements ADF-NRM and EP-NRM of Tank, Foti & Fox, *Streaming Variational Inference for Bayesian
 Nonparametric Mixture Models* (AISTATS 2015).
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bnpstream._version import __version__
 
 if TYPE_CHECKING:
-    from bnpstream.estimator import StreamingMixture
+    from bnpstream.estimator import GibbsMixture, StreamingMixture
     from bnpstream.likelihoods import DirichletMultinomial
     from bnpstream.priors import (
         GeneralizedGamma,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DirichletMultinomial": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
+    "GibbsMixture": "bnpstream.estimator",
     "PitmanYor": "bnpstream.priors",
     "StreamingMixture": "bnpstream.estimator",
     "dirichlet_process": "bnpstream.priors",
@@ -34,6 +35,7 @@ _HOMES = {
 __all__ = [
     "DirichletMultinomial",
     "GeneralizedGamma",
+    "GibbsMixture",
     "PitmanYor",
     "StreamingMixture",
     "__version__",

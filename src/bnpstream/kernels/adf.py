@@ -8,17 +8,15 @@ from numba import njit
 
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
-    LOG_EVIDENCE,
     N_CLUSTERS,
-    N_OBSERVATIONS,
     NEXT_ID,
+    NO_MASS,
     TOTAL_MASS,
     Clusters,
     Floats,
     Options,
     Scratch,
     SparseRows,
-    Trace,
     make_scratch,
 )
 from bnpstream.kernels.likelihoods import add_log_predictive, add_sparse_row
@@ -34,8 +32,17 @@ make_scratch_compiled = njit(cache=True)(make_scratch)
 def log_joint(
     prior: Any, likelihood: Any, clusters: Clusters, rows: Any, i: int, scratch: Scratch
 ) -> float:
-    """Fill scratch.log_scores[:K + 1] with log weight + log predictive; return log auxiliary."""
-    log_auxiliary = log_prior_weights(prior, clusters, scratch.log_scores)
+    """Fill scratch.log_scores[:K + 1] with log weight + log predictive; return log auxiliary.
+
+    Where no row is left behind the posterior, the next one opens a cluster.
+    """
+    if clusters.totals[TOTAL_MASS] > NO_MASS:
+        log_auxiliary = log_prior_weights(prior, clusters, scratch.log_scores)
+    else:
+        log_auxiliary = clusters.totals[LOG_AUXILIARY]
+        new = clusters.counters[N_CLUSTERS]
+        scratch.log_scores[:new] = -np.inf
+        scratch.log_scores[new] = 0.0
     add_log_predictive(likelihood, clusters, rows, i, scratch)
     return log_auxiliary
 
@@ -44,7 +51,7 @@ def log_joint(
 def respond(slots: int, options: Options, scratch: Scratch) -> tuple[float, bool]:
     """Turn scratch.log_scores into responsibilities; return log evidence and whether to open.
 
-    Eq. (17) over the candidates that pass the cut. Without opening, the responsibilities are
+    Eq. (15) over the candidates that pass the cut. Without opening, the responsibilities are
     normalised over the existing clusters only and the new one's is zero.
     """
     log_scores, responsibilities = scratch.log_scores, scratch.responsibilities
@@ -69,7 +76,7 @@ def respond(slots: int, options: Options, scratch: Scratch) -> tuple[float, bool
 
 @njit(cache=True)
 def absorb(clusters: Clusters, rows: SparseRows, i: int, opens: bool, q: Floats) -> int:
-    """Add row i with responsibilities q to the posterior, Eq. (21); return the likeliest slot."""
+    """Add row i with responsibilities q to the posterior, Eq. (18); return the likeliest slot."""
     if opens:
         slot = clusters.counters[N_CLUSTERS]
         clusters.ids[slot] = clusters.counters[NEXT_ID]
@@ -83,42 +90,8 @@ def absorb(clusters: Clusters, rows: SparseRows, i: int, opens: bool, q: Floats)
             clusters.log_vacancy[k] += math.log1p(-min(q[k], LARGEST_BELOW_ONE))
         if q[k] > q[likeliest]:
             likeliest = k
-    clusters.counters[N_OBSERVATIONS] += 1
     clusters.totals[TOTAL_MASS] += 1.0
     return likeliest
-
-
-@njit(cache=True)
-def run(
-    prior: Any,
-    likelihood: Any,
-    clusters: Clusters,
-    rows: SparseRows,
-    start: int,
-    stop: int,
-    options: Options,
-    trace: Trace,
-) -> int:
-    """Absorb rows start..stop-1, or fewer if the slots run out; return the next row.
-
-    A row may open a cluster, and slot K must stay free for the next new one.
-    """
-    capacity = clusters.masses.size
-    scratch = make_scratch_compiled(capacity)
-    for i in range(start, stop):
-        slots = clusters.counters[N_CLUSTERS] + 1
-        if slots == capacity:
-            return i
-        log_auxiliary = log_joint(prior, likelihood, clusters, rows, i, scratch)
-        log_evidence, opens = respond(slots, options, scratch)
-        likeliest = absorb(clusters, rows, i, opens, scratch.responsibilities)
-        log_evidence += rows.log_base[i]
-        clusters.totals[LOG_AUXILIARY] = log_auxiliary
-        clusters.totals[LOG_EVIDENCE] += log_evidence
-        trace.log_evidence[i] = log_evidence
-        trace.n_clusters[i] = clusters.counters[N_CLUSTERS]
-        trace.ids[i] = clusters.ids[likeliest]
-    return stop
 
 
 @njit(cache=True)

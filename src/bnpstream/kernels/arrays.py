@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 N_CLUSTERS, N_OBSERVATIONS, NEXT_ID = 0, 1, 2
 TOTAL_MASS, LOG_AUXILIARY, LOG_EVIDENCE = 0, 1, 2
 
+NO_MASS = 1e-9
+"""Less mass than this is rounding: no row is behind it."""
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -46,11 +49,45 @@ class SparseRows(NamedTuple):
     """(n,): log h(x) of every row."""
 
 
+class Sites(NamedTuple):
+    """What every row contributed: its responsibilities, sparse, in compressed rows."""
+
+    indptr: Integers
+    """(n + 1,): an empty site is a row not visited so far."""
+    slots: Integers
+    """(capacity,): the clusters' slots; GONE where a cluster has been dropped since."""
+    shares: Floats
+    """(capacity,): the responsibilities."""
+
+
+class Events(NamedTuple):
+    """Births and deaths of clusters, in order."""
+
+    filled: Integers
+    """(1,): events so far."""
+    kinds: Integers
+    """(capacity,): BIRTH or DEATH."""
+    ids: Integers
+    """(capacity,): the cluster."""
+    times: Integers
+    """(capacity,): rows seen when it happened."""
+    masses: Floats
+    """(capacity,): the cluster's mass then."""
+
+
+GONE = -1
+BIRTH, DEATH = 0, 1
+
+
 class Options(NamedTuple):
     """What a pass does with responsibilities."""
 
     new_cluster_threshold: float
     log_min_responsibility: float
+    prune_threshold: float
+    """A cluster left with less mass is dropped."""
+    alive: float
+    """Up to this mass a cluster is not one without the row being visited."""
 
 
 class Trace(NamedTuple):
@@ -62,16 +99,19 @@ class Trace(NamedTuple):
     """(n,): clusters after the row."""
     ids: Integers
     """(n,): id of the cluster with the largest responsibility."""
+    change: Floats
+    """(n,): half the summed change of the row's responsibilities; 1 on a first visit."""
 
     @classmethod
     def empty(cls, n: int) -> "Trace":
         """Allocate the trace of n rows."""
-        return cls(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
+        return cls(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n))
 
     def part(self, start: int, stop: int) -> "Trace":
         """Return the trace of rows start..stop-1 (views)."""
+        rows = slice(start, stop)
         return Trace(
-            self.log_evidence[start:stop], self.n_clusters[start:stop], self.ids[start:stop]
+            self.log_evidence[rows], self.n_clusters[rows], self.ids[rows], self.change[rows]
         )
 
 

@@ -53,6 +53,13 @@ class PitmanYorParameters(NamedTuple):
     plain_count: bool
 
 
+class PointParameters(NamedTuple):
+    """A rule with a fixed new weight: ``bnpstream.priors.GeneralizedGamma`` given U."""
+
+    discount: float
+    new: float
+
+
 @njit(cache=True)
 def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     """Return E[K'] = sum_k 1 - prod_i (1 - q_ik), or plain K."""
@@ -67,7 +74,7 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
 
 @njit(cache=True)
 def discounted_log_weights(discount: float, new: float, clusters: Clusters, out: Floats) -> None:
-    """Normalise existing max(S_k - sigma, 0) and new weight: Eq. (25)."""
+    """Normalise existing max(S_k - sigma, 0) and new weight: Eq. (23)."""
     K = clusters.counters[N_CLUSTERS]
     total = new
     for k in range(K):
@@ -169,13 +176,9 @@ def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> floa
 
 @specialize(log_prior_weights, GeneralizedGammaParameters)
 def _generalized_gamma(prior, clusters, out):  # type: ignore[no-untyped-def]
-    start = clusters.totals[LOG_AUXILIARY]
-    if clusters.counters[N_CLUSTERS] == 0:
-        out[0] = 0.0
-        return start
     n = clusters.totals[TOTAL_MASS]
     count = occupied_clusters(prior.plain_count, clusters)
-    mode = auxiliary_mode(prior, n, count, start)
+    mode = auxiliary_mode(prior, n, count, clusters.totals[LOG_AUXILIARY])
     if prior.discount == 0.0:
         new = prior.concentration
     elif prior.quadrature:
@@ -187,14 +190,17 @@ def _generalized_gamma(prior, clusters, out):  # type: ignore[no-untyped-def]
     return mode
 
 
+@specialize(log_prior_weights, PointParameters)
+def _point(prior, clusters, out):  # type: ignore[no-untyped-def]
+    discounted_log_weights(prior.discount, prior.new, clusters, out)
+    return clusters.totals[LOG_AUXILIARY]
+
+
 @specialize(log_prior_weights, PitmanYorParameters)
 def _pitman_yor(prior, clusters, out):  # type: ignore[no-untyped-def]
-    if clusters.counters[N_CLUSTERS] == 0:
-        out[0] = 0.0
-    else:
-        count = occupied_clusters(prior.plain_count, clusters)
-        new = prior.concentration + prior.discount * count
-        discounted_log_weights(prior.discount, new, clusters, out)
+    count = occupied_clusters(prior.plain_count, clusters)
+    new = prior.concentration + prior.discount * count
+    discounted_log_weights(prior.discount, new, clusters, out)
     return clusters.totals[LOG_AUXILIARY]
 
 

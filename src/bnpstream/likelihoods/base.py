@@ -1,12 +1,13 @@
 """What every likelihood offers: a conjugate exponential family behind two methods."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
 
@@ -53,9 +54,17 @@ class Batch:
         inside = slice(self.statistics.indptr[i], self.statistics.indptr[i + 1])
         return Row(self.statistics.indices[inside], self.statistics.data[inside], log_base)
 
-    def part(self, start: int, stop: int) -> "Batch":
+    def part(self, start: int, stop: int) -> Self:
         """Return observations start..stop-1."""
-        return Batch(self.statistics[start:stop], self.log_base[start:stop])
+        return type(self)(self.statistics[start:stop], self.log_base[start:stop])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the observations of several batches, in order, as one."""
+        blocks: list[Any] = [part.statistics for part in parts]
+        dense = isinstance(blocks[0], np.ndarray)
+        statistics: Any = np.concatenate(blocks) if dense else vstack(blocks, format="csr")
+        return cls(statistics, np.concatenate([part.log_base for part in parts]))
 
     def kernel_rows(self) -> SparseRows | None:
         """Return the arrays for compiled loops, or None where there are none for this layout."""

@@ -4,30 +4,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.adf import log_joint_rows
+from bnpstream.kernels.arrays import NO_MASS
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.model import KernelArguments, Model
 from bnpstream.mixture.state import MixtureState
+from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 
 
-def log_joint_row(model: Model, state: MixtureState, row: Row) -> tuple[Floats, float]:
+def log_joint_row(
+    model: Model, state: MixtureState, row: Row, *, fixed_auxiliary: bool = False
+) -> tuple[Floats, float]:
     """Return log(prior weight x predictive) of one row, and the log auxiliary behind it.
+
+    With `fixed_auxiliary` the state's log U is used as it is.
 
     Returns
     -------
     log_scores : ndarray of shape (K + 1,)
-        log h(x) left out; the last entry is the new cluster's. Eq. (17), not normalised.
+        log h(x) left out; the last entry is the new cluster's. Eq. (15), not normalised.
     auxiliary : float
         Root of the mode equation, the warm start of the next row.
     """
-    auxiliary = model.prior.solve_auxiliary(
-        state.masses, state.log_vacancy, state.total_mass, state.auxiliary
-    )
-    log_weights = model.prior.log_weights(
-        state.masses, state.log_vacancy, state.total_mass, auxiliary
-    )
+    log_weights, auxiliary = log_prior_weights(model.prior, state, fixed_auxiliary=fixed_auxiliary)
     return log_weights + model.likelihood.log_predictive(state.candidates, row), auxiliary
+
+
+def log_prior_weights(
+    prior: Prior, state: MixtureState, *, fixed_auxiliary: bool = False
+) -> tuple[Floats, float]:
+    """Return the log prior weights of K clusters and a new one, and the log auxiliary.
+
+    Where no row is left behind the posterior, the next one opens a cluster.
+    """
+    if state.total_mass <= NO_MASS:
+        return np.append(np.full(state.n_clusters, -np.inf), 0.0), state.auxiliary
+    posterior = (state.masses, state.log_vacancy, state.total_mass)
+    auxiliary = state.auxiliary
+    if not fixed_auxiliary:
+        auxiliary = prior.solve_auxiliary(*posterior, auxiliary)
+    return prior.log_weights(*posterior, auxiliary), auxiliary
 
 
 def log_joint(

@@ -81,10 +81,6 @@ class MixtureState:
         """Return the summed one-step-ahead log predictive of all rows."""
         return float(self.arrays.totals[LOG_EVIDENCE])
 
-    @log_evidence.setter
-    def log_evidence(self, value: float) -> None:
-        self.arrays.totals[LOG_EVIDENCE] = value
-
     @property
     def statistics(self) -> Floats:
         """Return the (K, D) summed sufficient statistics (a view)."""
@@ -118,12 +114,62 @@ class MixtureState:
         self.make_room()
 
     def add(self, responsibilities: Floats, row: Row) -> None:
-        """Add one row with its responsibilities, shape (K,): Eq. (21)."""
+        """Add one row with its responsibilities, shape (K,): Eq. (18)."""
         self.statistics[:, row.columns] += responsibilities[:, None] * row.values
         self.masses[:] += responsibilities
-        self.log_vacancy[:] += np.log1p(-np.minimum(responsibilities, LARGEST_BELOW_ONE))
-        self.arrays.counters[N_OBSERVATIONS] += 1
+        self.log_vacancy[:] += log_vacancy_of(responsibilities)
         self.arrays.totals[TOTAL_MASS] += 1.0
+
+    def count_row(self, log_evidence: float) -> None:
+        """Count one row seen for the first time, and its one-step-ahead log predictive."""
+        self.arrays.counters[N_OBSERVATIONS] += 1
+        self.arrays.totals[LOG_EVIDENCE] += log_evidence
+
+    def take_out(self, slots: NDArray[np.int64], shares: Floats, row: Row) -> None:
+        """Subtract what a row contributed to some clusters: the cavity is left."""
+        for slot, share in zip(slots, shares, strict=True):
+            self.statistics[slot, row.columns] -= share * row.values
+        self.masses[slots] = np.maximum(self.masses[slots] - shares, 0.0)
+        vacancy = self.log_vacancy[slots] - log_vacancy_of(shares)
+        self.log_vacancy[slots] = np.minimum(vacancy, 0.0)
+        self.arrays.totals[TOTAL_MASS] -= float(shares.sum())
+
+    def move(self, slot: int, row: Row, sign: float) -> None:
+        """Add a whole row to a cluster, or take it out."""
+        self.statistics[slot, row.columns] += sign * row.values
+        self.masses[slot] += sign
+        self.arrays.totals[TOTAL_MASS] += sign
+
+    def drop(self, slot: int) -> int:
+        """Remove a cluster; the last one takes its slot. Return the slot that one had."""
+        last = self.n_clusters - 1
+        arrays = self.arrays
+        arrays.totals[TOTAL_MASS] -= arrays.masses[slot]
+        for part in (arrays.statistics, arrays.masses, arrays.log_vacancy, arrays.ids):
+            part[slot] = part[last]
+            part[last] = 0
+        arrays.counters[N_CLUSTERS] = last
+        return last
+
+    def merge(self, loser: int, winner: int, log_vacancy: float) -> int:
+        """Add one cluster to another and drop it; return the slot that moved to its place.
+
+        `log_vacancy` is the joint cluster's: it does not follow from the two where they share
+        rows.
+        """
+        arrays = self.arrays
+        arrays.statistics[winner] += arrays.statistics[loser]
+        arrays.masses[winner] += arrays.masses[loser]
+        arrays.log_vacancy[winner] = log_vacancy
+        arrays.masses[loser] = 0.0
+        return self.drop(loser)
+
+    def rebuild(self, statistics: Floats, masses: Floats, log_vacancy: Floats) -> None:
+        """Replace the totals of every cluster, so that subtraction drift cannot grow."""
+        self.statistics[:] = statistics
+        self.masses[:] = masses
+        self.log_vacancy[:] = log_vacancy
+        self.arrays.totals[TOTAL_MASS] = float(masses.sum())
 
     def make_room(self) -> None:
         """Double the capacity if no slot would stay free after one more cluster."""
@@ -146,3 +192,8 @@ class MixtureState:
         other = type(self).__new__(type(self))
         other.arrays = Clusters._make(part.copy(order="K") for part in self.arrays)
         return other
+
+
+def log_vacancy_of(responsibilities: Floats) -> Floats:
+    """Return log(1 - q), finite at q = 1 so that it can be subtracted again."""
+    return np.log1p(-np.minimum(responsibilities, LARGEST_BELOW_ONE))

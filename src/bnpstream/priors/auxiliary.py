@@ -1,7 +1,8 @@
 """The one-dimensional density of v = log U: its mode, and integrals over it.
 
-The density of log U is log-concave for every normalized random measure, so its mode is the one
-root of a falling function and the trapezoid rule converges geometrically.
+The density of log U is taken to be log-concave, as it is for every normalized generalized gamma
+process: then its mode is the one root of a falling function and the trapezoid rule converges
+geometrically. ``bnpstream.testing.check_prior`` looks whether another measure's is.
 """
 
 from collections.abc import Callable

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -46,7 +47,7 @@ class Prior(ABC):
     def log_weights(
         self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
     ) -> Floats:
-        """Return the normalised log prior weights of K clusters and a new one, Eq. (25).
+        """Return the normalised log prior weights of K clusters and a new one, Eq. (23).
 
         Parameters
         ----------
@@ -78,6 +79,29 @@ class Prior(ABC):
         return start
 
     @abstractmethod
+    def log_merge_odds(
+        self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return the prior log odds of one joint cluster against two, for pairs of clusters.
+
+        Parameters
+        ----------
+        masses, occupancy : ndarray of shape (2, P)
+            S and p (the probability of being occupied) of the two clusters of every pair.
+        joint : ndarray of shape (P,)
+            p of the joint cluster.
+        count : float
+            E[K'], the number of clusters before the merge.
+        auxiliary : float
+            log U.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (P,)
+            For whole counts, a ratio of partition probabilities given U.
+        """
+
+    @abstractmethod
     def predictive_rule(self, counts: Floats) -> Floats:
         """Return the exact probabilities of joining each cluster and of opening a new one.
 
@@ -103,6 +127,19 @@ class Prior(ABC):
     @abstractmethod
     def kernel_parameters(self) -> Any:
         """Return the NamedTuple that selects the compiled rule, or None without one."""
+
+    def given_auxiliary(self) -> Self:
+        """Return this prior with the rule for whole counts given U, as Gibbs sampling needs it."""
+        change: Any = {"cluster_count": "plain"}
+        return dataclasses.replace(self, **change)
+
+    def kernel_parameters_given(self, auxiliary: float) -> Any:
+        """Return the NamedTuple that selects the compiled rule given log U, or None."""
+        return self.given_auxiliary().kernel_parameters()
+
+    def auxiliary_log_density(self, counts: Floats) -> Callable[[float], float] | None:
+        """Return the log density of log U given whole counts, or None where there is no U."""
+        return None
 
     def with_expected_clusters(self, n_clusters: float, n: int) -> Self:
         """Return this prior with the concentration that expects `n_clusters` among n rows.
@@ -137,6 +174,8 @@ class Prior(ABC):
         return self._with_concentration(math.exp(brentq(excess, low, high, xtol=1e-9)))
 
     def _with_concentration(self, concentration: float) -> Self:
+        if "concentration" not in {field.name for field in dataclasses.fields(self)}:
+            raise ValueError(f"{type(self).__name__} has no concentration to choose")
         change: Any = {"concentration": concentration}
         return dataclasses.replace(self, **change)
 
@@ -194,7 +233,7 @@ def check_discount(value: float) -> None:
 
 
 def discounted_log_weights(masses: Floats, discount: float, new: float) -> Floats:
-    """Return normalised log weights of max(S_k - sigma, 0) and of a new weight, Eq. (25)."""
+    """Return normalised log weights of max(S_k - sigma, 0) and of a new weight, Eq. (23)."""
     weights = np.append(np.maximum(masses - discount, 0.0), new)
     return log_normalized(weights)
 

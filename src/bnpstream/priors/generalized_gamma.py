@@ -1,12 +1,13 @@
 """The normalized generalized gamma process (NGGP) and its famous members."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln
 
-from bnpstream.kernels.priors import GeneralizedGammaParameters
+from bnpstream.kernels.priors import GeneralizedGammaParameters, PointParameters
 from bnpstream.priors.base import (
     Floats,
     check_discount,
@@ -136,8 +137,6 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
     ) -> Floats:
         """Return the normalised log prior weights: max(S_k - sigma, 0) and a (u+tau)^sigma."""
-        if masses.size == 0:
-            return np.zeros(1)
         if self.discount == 0.0:
             new = self.concentration
         elif self.auxiliary == "quadrature":
@@ -189,6 +188,17 @@ class GeneralizedGamma(NormalizedRandomMeasure):
             self.auxiliary == "quadrature",
             self.cluster_count == "plain",
         )
+
+    def auxiliary_log_density(self, counts: Floats) -> Callable[[float], float] | None:
+        """Return the log density of log U given whole counts; None for sigma = 0: no U."""
+        return None if self.discount == 0.0 else super().auxiliary_log_density(counts)
+
+    def kernel_parameters_given(self, auxiliary: float) -> PointParameters:
+        """Return the parameters of the compiled rule given log U: new is a (u+tau)^sigma."""
+        growth = 1.0
+        if self.discount > 0.0:
+            growth = float(np.exp(self.discount * self._shares(np.array([auxiliary]))[2][0]))
+        return PointParameters(float(self.discount), float(self.concentration * growth))
 
 
 def dirichlet_process(concentration: float = 1.0) -> GeneralizedGamma:

@@ -1,8 +1,10 @@
 """Any normalized random measure, from its Laplace exponent and tilted moments."""
 
+import dataclasses
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +86,6 @@ class NormalizedRandomMeasure(Prior):
 
     def solve_auxiliary(self, masses: Floats, log_vacancy: Floats, n: float, start: float) -> float:
         """Return the mode of log U (see `Prior.solve_auxiliary`)."""
-        if masses.size == 0:
-            return start
         return self._mode(masses, self.occupancy(log_vacancy), n, start)
 
     def _mode(self, masses: Floats, occupancy: Floats, n: float, start: float) -> float:
@@ -119,14 +119,22 @@ class NormalizedRandomMeasure(Prior):
     def log_weights(
         self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
     ) -> Floats:
-        """Return the normalised log prior weights, Eq. (25) (see `Prior.log_weights`)."""
-        if masses.size == 0:
-            return np.zeros(1)
+        """Return the normalised log prior weights, Eq. (23) (see `Prior.log_weights`)."""
         if self.auxiliary == "quadrature":
             v, weights = self._nodes(masses, self.occupancy(log_vacancy), n, auxiliary)
         else:
             v, weights = np.array([auxiliary]), np.ones(1)
         return log_normalized(self._unnormalised(masses, v, weights))
+
+    def log_merge_odds(
+        self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return log kappa_{S_i+S_j} - log kappa_{S_i} - log kappa_{S_j} at u, soft as in q(U)."""
+        u = np.exp(np.array([auxiliary]))
+        apart = (occupancy * self.log_tilted_moment(_sizes(masses, occupancy), u)).sum(axis=0)
+        together = joint * self.log_tilted_moment(_sizes(masses.sum(axis=0), joint), u)
+        log_odds: Floats = together - apart
+        return log_odds
 
     def _exact_nodes(self, counts: Floats) -> tuple[Floats, Floats]:
         hard = np.ones_like(counts)
@@ -159,6 +167,21 @@ class NormalizedRandomMeasure(Prior):
     def kernel_parameters(self) -> Any:
         """Return None: the general rule has no compiled twin."""
         return None
+
+    def given_auxiliary(self) -> Self:
+        """Return this prior with the rule at a point U and plain counts."""
+        change: Any = {"auxiliary": "mode"}
+        return dataclasses.replace(super().given_auxiliary(), **change)
+
+    def kernel_parameters_given(self, auxiliary: float) -> Any:
+        """Return None: the general rule has no compiled twin."""
+        return None
+
+    def auxiliary_log_density(self, counts: Floats) -> Callable[[float], float] | None:
+        """Return the log density of log U given whole counts."""
+        hard, n = np.ones_like(counts), float(counts.sum())
+        counts = counts.copy()
+        return lambda v: float(self.log_auxiliary_joint(np.array([v]), counts, hard, n)[0])
 
 
 def _sizes(masses: Floats, occupancy: Floats) -> Floats:

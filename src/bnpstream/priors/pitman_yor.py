@@ -52,12 +52,25 @@ class PitmanYor(Prior):
         self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float
     ) -> Floats:
         """Return the normalised log prior weights (see `Prior.log_weights`)."""
-        if masses.size == 0:
-            return np.zeros(1)
         count = float(self.occupancy(log_vacancy).sum())
         return discounted_log_weights(
             masses, self.discount, self.concentration + self.discount * count
         )
+
+    def log_merge_odds(
+        self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return the prior log odds of a joint cluster (see `Prior.log_merge_odds`)."""
+
+        def seated(mass: Floats, occupied: Floats) -> Floats:
+            sizes = np.maximum(mass / occupied, 1.0)
+            filled: Floats = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
+            return occupied * filled
+
+        opened = float(np.log(self.concentration + self.discount * (count - 1.0)))
+        together = seated(masses.sum(axis=0), joint) + joint * opened
+        apart: Floats = (seated(masses, occupancy) + occupancy * opened).sum(axis=0)
+        return together - apart
 
     def predictive_rule(self, counts: Floats) -> Floats:
         """Return the exact predictive probabilities (see `Prior.predictive_rule`)."""

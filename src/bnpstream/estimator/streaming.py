@@ -1,31 +1,43 @@
-"""The scikit-learn face of the package."""
+"""`StreamingMixture`: the streaming estimator."""
 
-from typing import Any, Literal, Self, TypeVar
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bnpstream.inference import adf
-from bnpstream.likelihoods import NAMED_LIKELIHOODS, Batch, Likelihood
-from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint
-from bnpstream.priors import NAMED_PRIORS, Prior
+from bnpstream.estimator.base import MixtureEstimator, require_whole
+from bnpstream.inference import adf, ep, window
+from bnpstream.inference.visits import Record
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture import (
+    Event,
+    MixtureState,
+    Model,
+    log_joint,
+    log_prior_weights,
+    survivor,
+)
+from bnpstream.mixture.window import Window
+from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
 SCORED_CELLS = 4_000_000
 """(row, cluster) scores held at a time: 32 MB."""
 
 
-class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
+class StreamingMixture(MixtureEstimator):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
-    whose prior is a normalized random measure, updated row by row.
+    whose prior is a normalized random measure, updated row by row. Rows that can be revisited
+    improve it: all of them in `fit` (`n_passes`, EP-NRM, Algorithm 2), or on an endless stream
+    the last `revisit` ones, in bounded memory.
 
     Parameters
     ----------
@@ -43,6 +55,26 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
     min_responsibility : float
         The cut: a cluster takes part in a row only if its score is at least this fraction of
         the best one's. Cells that would get a negligible share stay empty.
+    prune_threshold : float, optional
+        A cluster that a revisit leaves with less mass is dropped. Default the opening threshold.
+    n_passes : int
+        Passes of `fit` over its rows: the first is ADF, the others EP sweeps.
+    revisit : int
+        W: the last W rows are kept; when there are W, all are revisited and the older half is
+        frozen. 0 keeps none.
+    n_revisits : int
+        Sweeps over the window each time.
+    tol : float
+        Sweeps end early when the responsibilities of a row move by no more than this on average
+        (half the summed absolute change).
+    keep_sites : bool
+        Keep what every row contributed, so that `refine` can revisit rows given again.
+    merge_threshold : float, optional
+        Merge two clusters that share rows when the model's log odds exceed this; by default
+        clusters are never merged. Merging happens after every `merge_every` rows, or at each
+        full window, and to finish.
+    merge_every : int
+        Rows between merges where there is no window.
     engine : {"auto", "compiled", "reference"}
         Compiled loops where prior and likelihood have them, or NumPy. Both make the same
         decisions from the same posterior; identical bits are promised within one engine.
@@ -59,7 +91,8 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
         Posterior mean parameters; word probabilities for documents.
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
-        likeliest cluster at the moment the row arrived.
+        likeliest cluster, at the moment the row arrived in one pass, and at the end of the call
+        where rows are revisited or clusters merged.
     log_evidence_ : ndarray of shape (n_rows,)
         For the same rows: the log predictive one step ahead, before the row was absorbed.
     total_log_evidence_ : float
@@ -68,8 +101,14 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
         Rows absorbed.
     n_features_in_ : int
         Columns of the rows.
+    epochs_ : list of Epoch
+        What every sweep since the start did: change, log predictive, clusters.
+    lineage_ : list of Event
+        Every birth, merge and death of a cluster since the start.
     state_ : MixtureState
         The posterior's arrays.
+    window_ : Window
+        The rows that can still be revisited.
 
     Examples
     --------
@@ -90,16 +129,32 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
         *,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
+        prune_threshold: float | None = None,
+        n_passes: int = 1,
+        revisit: int = 0,
+        n_revisits: int = 1,
+        tol: float = 1e-4,
+        keep_sites: bool = False,
+        merge_threshold: float | None = None,
+        merge_every: int = 1000,
         engine: Literal["auto", "compiled", "reference"] = "auto",
     ) -> None:
         self.prior = prior
         self.likelihood = likelihood
         self.new_cluster_threshold = new_cluster_threshold
         self.min_responsibility = min_responsibility
+        self.prune_threshold = prune_threshold
+        self.n_passes = n_passes
+        self.revisit = revisit
+        self.n_revisits = n_revisits
+        self.tol = tol
+        self.keep_sites = keep_sites
+        self.merge_threshold = merge_threshold
+        self.merge_every = merge_every
         self.engine = engine
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forget everything, then absorb the rows of X in order.
+        """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
 
         Parameters
         ----------
@@ -107,7 +162,9 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
             Rows.
         y : ignored
         """
-        return self._absorb(X, fresh=True)
+        schedule = self._schedule(batch_fit=True)
+        self._absorb(X, schedule, fresh=True)
+        return self._finish(X, schedule)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Absorb the rows of X in order; any split of the same rows gives the same bits.
@@ -118,28 +175,130 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
             Rows. If any is bad, ValueError names it and nothing is absorbed.
         y : ignored
         """
-        return self._absorb(X, fresh=not hasattr(self, "state_"))
+        schedule = self._schedule(batch_fit=False)
+        self._absorb(X, schedule, fresh=not hasattr(self, "state_"))
+        return self if schedule is None else self._relabel(X)
 
-    def _absorb(self, X: Any, *, fresh: bool) -> Self:
+    def finish(self) -> Self:
+        """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
+        self._fitted()
+        return self._finish(None, self._schedule(batch_fit=False))
+
+    def refine(self, X: Any, n_passes: int = 1) -> Self:
+        """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples_seen_, n_columns)
+            Every row absorbed so far.
+        n_passes : int
+            Sweeps at most.
+        """
+        state, model, settings = self._fitted(), self._model(), self._settings()
+        batch = self._encode(model, X)
+        sites = self.window_.sites
+        if not (self.keep_sites and sites.n_visited == state.n_observations):
+            raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
+        if len(batch) != sites.n_visited:
+            raise ValueError(
+                f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
+                f"got {len(batch)}"
+            )
+        sweeps = require_whole("n_passes", n_passes, 1)
+        schedule = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
+        outcomes = window.revisit(
+            model, state, sites, batch, settings, schedule, partial(self._kernel, model)
+        )
+        self._keep(outcomes)
+        return self._relabel(X)
+
+    def _absorb(self, X: Any, schedule: window.Schedule | None, *, fresh: bool) -> None:
         model, settings = self._model(), self._settings()
         batch = model.likelihood.encode(X)
         kernel = self._kernel(model, batch)
         validate_data(self, X, reset=fresh, skip_check_array=True)
         if fresh:
             self.state_: MixtureState = adf.init(model, batch.n_statistics)
-        records = list(adf.run(model, self.state_, batch, settings, kernel))
+            self.window_ = Window(keep_rows=self.n_passes > 1 or self.revisit > 0)
+            self.epochs_: list[ep.Epoch] = []
+            self.lineage_: list[Event] = []
+        outcomes: Iterable[window.Outcome]
+        if schedule is None:
+            outcomes = adf.run(model, self.state_, batch, settings, kernel)
+        else:
+            outcomes = window.run(
+                model,
+                self.state_,
+                self.window_,
+                batch,
+                settings,
+                schedule,
+                partial(self._kernel, model),
+            )
+        records = self._keep(outcomes)
         self.log_evidence_: Floats = np.concatenate(
             [record.rows.log_evidence for record in records]
         )
         ids = np.concatenate([record.rows.ids for record in records])
         self.labels_: NDArray[np.intp] = np.searchsorted(self.cluster_ids_, ids)
+
+    def _keep(self, outcomes: Iterable[window.Outcome]) -> list[Record]:
+        """File sweeps and events; return the records of new rows."""
+        records = []
+        for outcome in outcomes:
+            if isinstance(outcome, Record):
+                records.append(outcome)
+                self.lineage_ += outcome.events
+            elif isinstance(outcome, ep.Epoch):
+                self.epochs_.append(outcome)
+                self.lineage_ += outcome.events
+            else:
+                self.lineage_ += outcome
+        return records
+
+    def _finish(self, X: Any, schedule: window.Schedule | None) -> Self:
+        if schedule is None:
+            return self
+        model = self._model()
+        held = self.window_
+        outcomes = window.finish(
+            model, self.state_, held, self._settings(), schedule, partial(self._kernel, model)
+        )
+        self._keep(outcomes)
+        if not self.keep_sites:
+            held.freeze(held.n_rows)
+        return self if X is None else self._relabel(X)
+
+    def _relabel(self, X: Any) -> Self:
+        """Set the labels of rows as the posterior sees them now."""
+        self.labels_ = self.predict(X)
         return self
 
-    def _model(self) -> Model:
-        return Model(
-            _resolve("prior", self.prior, Prior, NAMED_PRIORS),  # type: ignore[type-abstract]
-            _resolve("likelihood", self.likelihood, Likelihood, NAMED_LIKELIHOODS),  # type: ignore[type-abstract]
-        )
+    def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
+        """Return when rows are revisited and clusters merged, or None for plain ADF."""
+        n_passes = require_whole("n_passes", self.n_passes, 1)
+        size = require_whole("revisit", self.revisit, 0)
+        n_revisits = require_whole("n_revisits", self.n_revisits, 1)
+        merge_every = require_whole("merge_every", self.merge_every, 1)
+        if not self.tol >= 0.0:
+            raise ValueError(f"tol must be >= 0, got {self.tol!r}")
+        if n_passes > 1 and size > 0:
+            raise ValueError(
+                f"n_passes={n_passes} revisits all rows and revisit={size} the last ones: "
+                "give one of them"
+            )
+        if self.keep_sites and size > 0:
+            raise ValueError(f"keep_sites=True keeps all sites, revisit={size} the last: give one")
+        merging = (self.tol, self.merge_threshold)
+        if batch_fit and n_passes > 1:
+            return window.Schedule(None, n_passes - 1, *merging)
+        if size > 0:
+            return window.Schedule(size, n_revisits, *merging)
+        if self.keep_sites:
+            return window.Schedule(None, 0, *merging)
+        if self.merge_threshold is not None:
+            return window.Schedule(merge_every, 0, *merging)
+        return None
 
     def _settings(self) -> adf.Settings:
         sigma = self._model().prior.smallest_mass
@@ -156,20 +315,10 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
             raise ValueError(
                 f"min_responsibility must be in [0, 1), got {self.min_responsibility!r}"
             )
-        return adf.Settings(float(threshold), float(self.min_responsibility))
-
-    def _kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
-        if self.engine not in ("auto", "compiled", "reference"):
-            raise ValueError(
-                f'engine must be "auto", "compiled" or "reference", got {self.engine!r}'
-            )
-        kernel = None if self.engine == "reference" else model.kernel_arguments(batch)
-        if self.engine == "compiled" and kernel is None:
-            raise ValueError(
-                f"{model.prior!r} with {model.likelihood!r} has no compiled engine; "
-                'use engine="auto" or engine="reference"'
-            )
-        return kernel
+        prune = threshold if self.prune_threshold is None else self.prune_threshold
+        if not prune >= 0.0:
+            raise ValueError(f"prune_threshold must be >= 0, got {prune!r}")
+        return adf.Settings(float(threshold), float(self.min_responsibility), float(prune))
 
     @property
     def n_clusters_(self) -> int:
@@ -213,14 +362,23 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def _log_joint(self, X: Any) -> list[Floats]:
         """Return log joints in blocks of rows: clusters in order of id, the new one last."""
         state, model = self._fitted(), self._model()
-        batch = model.likelihood.encode(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        batch = self._encode(model, X)
         columns = np.append(self._order(), state.n_clusters)
         rows = max(1, SCORED_CELLS // columns.size)
         parts = [batch.part(start, start + rows) for start in range(0, len(batch), rows)]
         return [
             log_joint(model, state, part, self._kernel(model, part))[:, columns] for part in parts
         ]
+
+    def _encode(self, model: Model, X: Any) -> Batch:
+        batch = model.likelihood.encode(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return batch
+
+    def resolve_id(self, id: int) -> int | None:
+        """Return the id that a cluster lives on as after merges, or None if it was dropped."""
+        self._fitted()
+        return survivor(id, self.lineage_)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the position in `cluster_ids_` of every row's likeliest cluster."""
@@ -300,20 +458,7 @@ class StreamingMixture(ClusterMixin, DensityMixin, BaseEstimator):
         """
         state, model = self._fitted(), self._model()
         rng = np.random.default_rng(random_state)
-        posterior = (state.masses, state.log_vacancy, state.total_mass)
-        auxiliary = model.prior.solve_auxiliary(*posterior, state.auxiliary)
-        weights = np.exp(model.prior.log_weights(*posterior, auxiliary))
+        weights = np.exp(log_prior_weights(model.prior, state)[0])
         slots = rng.choice(weights.size, size=n_samples, p=weights / weights.sum())
         rows = model.likelihood.sample(state.candidates[slots], rng, **options)
         return rows, np.append(state.ids, -1)[slots]
-
-
-def _resolve(name: str, value: Any, kind: type[T], named: dict[str, Any]) -> T:
-    """Return `value` if it is one of its kind, or what its string stands for."""
-    if isinstance(value, kind):
-        return value
-    if isinstance(value, str) and value in named:
-        found: T = named[value]
-        return found
-    names = ", ".join(repr(known) for known in named)
-    raise ValueError(f"{name} must be a {kind.__name__} or one of {names}, got {value!r}")

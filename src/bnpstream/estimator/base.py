@@ -1,0 +1,57 @@
+"""What both estimators share: parameters that name a model, and the choice of engine."""
+
+from numbers import Integral
+from typing import Any, Literal, TypeVar
+
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+
+from bnpstream.likelihoods import NAMED_LIKELIHOODS, Batch, Likelihood
+from bnpstream.mixture import KernelArguments, Model
+from bnpstream.priors import NAMED_PRIORS, Prior
+
+T = TypeVar("T")
+
+
+class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
+    """A mixture model given by the parameters `prior`, `likelihood` and `engine`."""
+
+    prior: Prior | str
+    likelihood: Likelihood | str
+    engine: Literal["auto", "compiled", "reference"]
+
+    def _model(self) -> Model:
+        return Model(
+            _resolve("prior", self.prior, Prior, NAMED_PRIORS),  # type: ignore[type-abstract]
+            _resolve("likelihood", self.likelihood, Likelihood, NAMED_LIKELIHOODS),  # type: ignore[type-abstract]
+        )
+
+    def _kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
+        if self.engine not in ("auto", "compiled", "reference"):
+            raise ValueError(
+                f'engine must be "auto", "compiled" or "reference", got {self.engine!r}'
+            )
+        kernel = None if self.engine == "reference" else model.kernel_arguments(batch)
+        if self.engine == "compiled" and kernel is None:
+            raise ValueError(
+                f"{model.prior!r} with {model.likelihood!r} has no compiled engine; "
+                'use engine="auto" or engine="reference"'
+            )
+        return kernel
+
+
+def require_whole(name: str, value: Any, least: int) -> int:
+    """Return a whole number >= least, or say what is allowed."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)
+
+
+def _resolve(name: str, value: Any, kind: type[T], named: dict[str, Any]) -> T:
+    """Return `value` if it is one of its kind, or what its string stands for."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in named:
+        found: T = named[value]
+        return found
+    names = ", ".join(repr(known) for known in named)
+    raise ValueError(f"{name} must be a {kind.__name__} or one of {names}, got {value!r}")

@@ -1,0 +1,172 @@
+"""`GibbsMixture`: collapsed Gibbs sampling, for data small enough to revisit hundreds of times."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from arviz_stats.base import array_stats
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bnpstream.estimator.base import MixtureEstimator, require_whole
+from bnpstream.inference import gibbs
+from bnpstream.kernels.adf import log_joint_rows
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture import Model, log_joint_row
+from bnpstream.priors import Prior
+
+Floats = NDArray[np.float64]
+
+
+class GibbsMixture(MixtureEstimator):
+    """Sample the exact posterior of a mixture model by collapsed Gibbs sweeps.
+
+    The sampler of Favaro & Teh (2013) for normalized random measures and Pitman-Yor: rows are
+    reassigned one by one given all others and U, and U is drawn once a sweep. It is the gold
+    standard that streaming is measured against, and it needs all rows at once.
+
+    Parameters
+    ----------
+    prior, likelihood, engine
+        As for `StreamingMixture`.
+    n_sweeps : int
+        Sweeps of every chain, from all rows in one cluster.
+    n_kept : int
+        Last sweeps that are kept.
+    n_chains : int
+        Independent chains.
+    random_state : int
+        Seed; chains get streams of their own.
+
+    Attributes
+    ----------
+    log_likelihood_ : ndarray of shape (n_chains, n_sweeps)
+        log p(x | assignments) after every sweep.
+    n_clusters_ : ndarray of shape (n_chains, n_sweeps)
+        Clusters after every sweep.
+    assignments_ : ndarray of shape (n_chains, n_kept, n_rows)
+        Kept assignments, numbered 0..K-1 within a draw.
+    auxiliaries_ : ndarray of shape (n_chains, n_kept)
+        Kept log U.
+    labels_ : ndarray of shape (n_rows,)
+        The kept assignment with the largest log likelihood.
+    rhat_, ess_ : dict
+        Split R-hat and effective sample size of "log_likelihood" and "n_clusters" over the kept
+        draws, by ArviZ; nan where a trace is constant or too short.
+
+    Examples
+    --------
+    >>> from bnpstream import GibbsMixture
+    >>> from bnpstream.datasets import bars
+    >>> images = bars(n_images=60, seed=0).counts
+    >>> model = GibbsMixture("nig", n_sweeps=30, n_kept=10, n_chains=2).fit(images[:50])
+    >>> model.assignments_.shape
+    (2, 10, 50)
+    >>> model.mean_log_likelihood(images[50:]) <= model.score_samples(images[50:]).sum()
+    True
+    """
+
+    def __init__(
+        self,
+        prior: Prior | str = "dp",
+        likelihood: Likelihood | str = "multinomial",
+        *,
+        n_sweeps: int = 200,
+        n_kept: int = 50,
+        n_chains: int = 1,
+        random_state: int = 0,
+        engine: Literal["auto", "compiled", "reference"] = "auto",
+    ) -> None:
+        self.prior = prior
+        self.likelihood = likelihood
+        self.n_sweeps = n_sweeps
+        self.n_kept = n_kept
+        self.n_chains = n_chains
+        self.random_state = random_state
+        self.engine = engine
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Run the chains on the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_rows, n_columns)
+            Rows.
+        y : ignored
+        """
+        n_sweeps = require_whole("n_sweeps", self.n_sweeps, 1)
+        n_kept = require_whole("n_kept", self.n_kept, 1)
+        n_chains = require_whole("n_chains", self.n_chains, 1)
+        if n_kept > n_sweeps:
+            raise ValueError(f"n_kept must be at most n_sweeps={n_sweeps}, got {n_kept}")
+        model = self._model()
+        batch = model.likelihood.encode(X)
+        kernel = self._kernel(model, batch)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        seeds = np.random.SeedSequence(self.random_state).spawn(n_chains)
+        chains = [
+            list(gibbs.run(model, batch, np.random.default_rng(seed), kernel, n_sweeps=n_sweeps))
+            for seed in seeds
+        ]
+        self._batch = batch
+        self.log_likelihood_ = np.array([[d.log_likelihood for d in draws] for draws in chains])
+        self.n_clusters_ = np.array([[d.n_clusters for d in draws] for draws in chains])
+        kept = [draws[-n_kept:] for draws in chains]
+        self.assignments_ = np.array([[d.assignments for d in draws] for draws in kept])
+        self.auxiliaries_ = np.array([[d.auxiliary for d in draws] for draws in kept])
+        best = np.argmax(self.log_likelihood_[:, -n_kept:])
+        self.labels_ = self.assignments_.reshape(-1, len(batch))[best]
+        traces = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
+        axes = {"chain_axis": 0, "draw_axis": 1}
+        last = {name: trace[:, -n_kept:].astype(float) for name, trace in traces.items()}
+        with np.errstate(invalid="ignore"):  # a constant trace has no R-hat: nan
+            self.rhat_ = {name: float(array_stats.rhat(x, **axes)) for name, x in last.items()}
+            self.ess_ = {name: float(array_stats.ess(x, **axes)) for name, x in last.items()}
+        return self
+
+    def draw_log_predictives(self, X: Any) -> Floats:
+        """Return the log predictive of every row under every kept draw.
+
+        Returns
+        -------
+        log_predictives : ndarray of shape (n_chains * n_kept, n_rows)
+        """
+        check_is_fitted(self, "assignments_")
+        model = self._model()
+        batch = model.likelihood.encode(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        draws = zip(
+            self.assignments_.reshape(-1, len(self._batch)), self.auxiliaries_.ravel(), strict=True
+        )
+        return np.array(
+            [self._log_predictive(model, batch, assignments, log_u) for assignments, log_u in draws]
+        )
+
+    def _log_predictive(
+        self, model: Model, batch: Batch, assignments: NDArray[np.int64], log_u: float
+    ) -> Floats:
+        state = gibbs.chain_at(model, self._batch, assignments, log_u).state
+        kernel = self._kernel(model, batch)
+        if kernel is not None:
+            out = np.empty((len(batch), state.n_clusters + 1))
+            parameters = model.prior.kernel_parameters_given(log_u)
+            log_joint_rows(parameters, kernel.likelihood, state.arrays, kernel.rows, out)
+            return np.asarray(logsumexp(out, axis=1))
+        conditional = Model(model.prior.given_auxiliary(), model.likelihood)
+        rows = [batch.row(i) for i in range(len(batch))]
+        scores = [log_joint_row(conditional, state, row, fixed_auxiliary=True)[0] for row in rows]
+        return np.array([logsumexp(score) for score in scores]) + batch.log_base
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the posterior log predictive of every row: the log of the mean over draws."""
+        log_predictives = self.draw_log_predictives(X)
+        mean: Floats = logsumexp(log_predictives, axis=0) - np.log(len(log_predictives))
+        return mean
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean posterior log predictive of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def mean_log_likelihood(self, X: Any) -> float:
+        """Return the mean over draws of the summed log predictive: the paper's figure."""
+        return float(self.draw_log_predictives(X).sum(axis=1).mean())

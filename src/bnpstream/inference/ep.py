@@ -1,0 +1,97 @@
+"""EP-NRM, Algorithm 2: sweeps over rows that can be revisited."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bnpstream.inference.response import Settings
+from bnpstream.inference.visits import visit
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
+from bnpstream.mixture.sites import totals
+
+
+class Epoch(NamedTuple):
+    """What one sweep did."""
+
+    n_rows: int
+    change: float
+    """Mean over rows of half the summed change of their responsibilities: 0 at a fixed point."""
+    log_predictive: float
+    """Sum of the log predictives of every row given the others."""
+    n_clusters: int
+    drift: float
+    """Largest difference between the masses and the sum of the sites before the rebuild."""
+    events: list[Event]
+
+
+def sweep(
+    model: Model,
+    state: MixtureState,
+    batch: Batch,
+    sites: SiteBuffer,
+    settings: Settings,
+    kernel: KernelArguments | None = None,
+) -> Epoch:
+    """Revisit every row once, replacing its site.
+
+    Parameters
+    ----------
+    model : Model
+        Prior and likelihood.
+    state : MixtureState
+        The posterior; changed in place.
+    batch : Batch
+        The rows behind the sites.
+    sites : SiteBuffer
+        One site a row; changed in place.
+    settings : Settings
+        Opening threshold, cut and pruning.
+    kernel : KernelArguments or None
+        For the compiled engine; None for the reference.
+    """
+    new = SiteBuffer(len(batch))
+    records = list(visit(model, state, batch, sites, new, settings, kernel))
+    sites.replace(new)
+    drift = 0.0
+    # Where the sites are all there is, the totals are their sum: subtraction drift ends here.
+    if state.n_observations == len(batch):
+        rebuilt = totals(sites, batch, state.n_clusters)
+        drift = float(abs(rebuilt[1] - state.masses).max())
+        state.rebuild(*rebuilt)
+    return Epoch(
+        len(batch),
+        sum(float(record.rows.change.sum()) for record in records) / len(batch),
+        sum(float(record.rows.log_evidence.sum()) for record in records),
+        state.n_clusters,
+        drift,
+        [event for record in records for event in record.events],
+    )
+
+
+def run(
+    model: Model,
+    state: MixtureState,
+    batch: Batch,
+    sites: SiteBuffer,
+    settings: Settings,
+    kernel: KernelArguments | None = None,
+    *,
+    n_sweeps: int,
+    tolerance: float = 0.0,
+) -> Iterator[Epoch]:
+    """Sweep until responsibilities move by no more than `tolerance` on average.
+
+    Parameters
+    ----------
+    model, state, batch, sites, settings, kernel
+        As in `sweep`.
+    n_sweeps : int
+        Sweeps at most.
+    tolerance : float
+        Stop after a sweep whose `change` is not larger.
+    """
+    for _ in range(n_sweeps):
+        epoch = sweep(model, state, batch, sites, settings, kernel)
+        yield epoch
+        if epoch.change <= tolerance:
+            return

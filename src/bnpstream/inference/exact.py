@@ -1,0 +1,115 @@
+"""The exact posterior of a few rows, by summing over every set partition."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture import Model
+from bnpstream.priors.partitions import set_partitions
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 8
+"""Eight things have 4140 partitions, nine 21147."""
+
+
+class Posterior(NamedTuple):
+    """Every partition of the rows, with its posterior probability."""
+
+    partitions: list[tuple[int, ...]]
+    """Labels in order of appearance."""
+    log_probabilities: Floats
+    """(P,): normalised."""
+    log_evidence: float
+    """log p(x_1..x_n), log h(x) included."""
+
+
+def run(model: Model, batch: Batch) -> Posterior:
+    """Return the exact posterior over partitions: EPPF times marginal likelihoods.
+
+    Parameters
+    ----------
+    model : Model
+        Any prior and likelihood.
+    batch : Batch
+        At most eight rows.
+
+    Examples
+    --------
+    >>> from bnpstream import DirichletMultinomial, dirichlet_process
+    >>> from bnpstream.inference import exact
+    >>> from bnpstream.mixture import Model
+    >>> model = Model(dirichlet_process(1.0), DirichletMultinomial(alpha=1.0))
+    >>> posterior = exact.run(model, model.likelihood.encode([[3, 0], [0, 3]]))
+    >>> posterior.partitions, np.exp(posterior.log_probabilities).round(3)
+    ([(0, 0), (0, 1)], array([0.103, 0.897]))
+    """
+    n = len(batch)
+    if n > MOST_ROWS:
+        raise ValueError(f"exact enumeration takes at most {MOST_ROWS} rows, got {n}")
+
+    @cache
+    def log_marginal(rows: tuple[int, ...]) -> float:
+        return float(model.likelihood.log_marginal(_summed(batch, rows))[0])
+
+    @cache
+    def log_eppf(sizes: tuple[int, ...]) -> float:
+        return model.prior.log_eppf(np.array(sizes, dtype=np.float64))
+
+    partitions = list(set_partitions(n))
+    log_joint = np.array(
+        [
+            log_eppf(tuple(sorted(len(rows) for rows in clusters)))
+            + sum(log_marginal(rows) for rows in clusters)
+            for clusters in map(_clusters, partitions)
+        ]
+    )
+    log_total = float(logsumexp(log_joint))
+    return Posterior(partitions, log_joint - log_total, log_total + float(batch.log_base.sum()))
+
+
+def log_predictive(model: Model, batch: Batch, posterior: Posterior, new: Batch) -> Floats:
+    """Return the exact log predictive of new rows, each given the rows of `batch` only.
+
+    Parameters
+    ----------
+    model, batch, posterior
+        As given to and returned by `run`.
+    new : Batch
+        Rows to predict.
+
+    Returns
+    -------
+    log_predictive : ndarray of shape (len(new),)
+        log h(x) included.
+    """
+    scores = np.empty((len(posterior.partitions), len(new)))
+    for p, partition in enumerate(posterior.partitions):
+        clusters = _clusters(partition)
+        counts = np.array([len(rows) for rows in clusters], dtype=np.float64)
+        statistics = np.concatenate([_summed(batch, rows) for rows in (*clusters, ())])
+        log_rule = np.log(model.prior.predictive_rule(counts))
+        for i in range(len(new)):
+            row = new.row(i)
+            log_rows = model.likelihood.log_predictive(statistics, row) + row.log_base
+            scores[p, i] = logsumexp(log_rule + log_rows)
+    total: Floats = logsumexp(scores + posterior.log_probabilities[:, None], axis=0)
+    return total
+
+
+def _clusters(partition: tuple[int, ...]) -> list[tuple[int, ...]]:
+    labels = range(max(partition) + 1)
+    return [tuple(i for i, label in enumerate(partition) if label == k) for k in labels]
+
+
+def _summed(batch: Batch, rows: tuple[int, ...]) -> Floats:
+    """Return the (1, D) summed statistics of some rows."""
+    total = np.zeros((1, batch.n_statistics))
+    for i in rows:
+        row = batch.row(i)
+        total[0, row.columns] += row.values
+    return total

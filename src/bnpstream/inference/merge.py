@@ -1,0 +1,124 @@
+"""Merging clusters that the model itself would rather have as one."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, log_prior_weights
+from bnpstream.mixture.state import log_vacancy_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SCORED_CELLS = 4_000_000
+"""(pair, statistic) cells held at a time: 32 MB."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of clusters that share rows."""
+
+    slots: Integers
+    """(2, P), the smaller slot first."""
+    entropy: Floats
+    """(P,): what the rows' choice between the two is worth, lost in a merge."""
+    log_vacancy: Floats
+    """(P,): log vacancy of the joint cluster."""
+
+
+def merge_all(
+    model: Model, state: MixtureState, sites: SiteBuffer, threshold: float
+) -> list[Event]:
+    """Merge, best pair first, until no pair's log odds exceed the threshold.
+
+    Parameters
+    ----------
+    model, state
+        The posterior; changed in place.
+    sites : SiteBuffer
+        Recent rows' responsibilities: a pair is a candidate if it shares one of them. They
+        follow the merges.
+    threshold : float
+        Log odds that a merge must exceed.
+
+    Returns
+    -------
+    events : list of Event
+        One a merge: the heavier cluster survives.
+    """
+    events: list[Event] = []
+    while True:
+        pairs = shared_pairs(state, sites)
+        odds = log_odds(model, state, pairs)
+        ids, masses = state.ids[pairs.slots], state.masses[pairs.slots]
+        taken: set[int] = set()
+        for p in np.argsort(-odds, kind="stable"):
+            if odds[p] <= threshold:
+                break
+            if taken.isdisjoint(ids[:, p].tolist()):  # odds of what has changed are looked up anew
+                taken.update(ids[:, p].tolist())
+                winner, loser = ids[:, p] if masses[0, p] >= masses[1, p] else ids[::-1, p]
+                events.append(_merge(state, sites, winner, loser, pairs.log_vacancy[p]))
+        if not taken:
+            return events
+
+
+def shared_pairs(state: MixtureState, sites: SiteBuffer) -> Pairs:
+    """Return every pair of clusters with a row in common."""
+    matrix = sites.matrix(state.n_clusters)
+    sizes = np.diff(matrix.indptr)
+    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for width in range(2, int(sizes.max(initial=0)) + 1):
+        starts = matrix.indptr[:-1][sizes == width].astype(np.int64)
+        first, second = np.triu_indices(width, 1)
+        left.append((starts[:, None] + first).ravel())
+        right.append((starts[:, None] + second).ravel())
+    one, other = np.concatenate(left), np.concatenate(right)
+    slots = np.sort(np.stack([matrix.indices[one], matrix.indices[other]]).astype(np.int64), axis=0)
+    q, r = matrix.data[one], matrix.data[other]
+    keys, place = np.unique(slots[0] * state.n_clusters + slots[1], return_inverse=True)
+    entropy, correction = np.zeros(keys.size), np.zeros(keys.size)
+    np.add.at(entropy, place, -q * np.log(q / (q + r)) - r * np.log(r / (q + r)))
+    np.add.at(correction, place, log_vacancy_of(q + r) - log_vacancy_of(q) - log_vacancy_of(r))
+    pairs = np.stack(np.divmod(keys, state.n_clusters))
+    return Pairs(pairs, entropy, state.log_vacancy[pairs].sum(axis=0) + correction)
+
+
+def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
+    """Return the model's log odds of one cluster against two, for every pair.
+
+    log m(i+j) - log m(i) - log m(j), the prior's term, and the entropy of the shared rows'
+    assignments, which a merge gives up.
+    """
+    if pairs.slots.size == 0:
+        return np.empty(0)
+    auxiliary = log_prior_weights(model.prior, state)[1]
+    occupancy = model.prior.occupancy(state.log_vacancy)
+    joint = model.prior.occupancy(pairs.log_vacancy)
+    prior = model.prior.log_merge_odds(
+        state.masses[pairs.slots],
+        occupancy[pairs.slots],
+        joint,
+        float(occupancy.sum()),
+        auxiliary,
+    )
+    alone = model.likelihood.log_marginal(state.statistics)
+    together = np.empty(joint.size)
+    block = max(1, SCORED_CELLS // state.statistics.shape[1])
+    for start in range(0, joint.size, block):
+        i, j = pairs.slots[:, start : start + block]
+        summed = state.statistics[i] + state.statistics[j]
+        together[start : start + block] = model.likelihood.log_marginal(summed)
+    apart: Floats = alone[pairs.slots].sum(axis=0) + pairs.entropy
+    return together + prior - apart
+
+
+def _merge(
+    state: MixtureState, sites: SiteBuffer, winner_id: int, loser_id: int, log_vacancy: float
+) -> Event:
+    winner, loser = (int(np.flatnonzero(state.ids == id)[0]) for id in (winner_id, loser_id))
+    mass = float(state.masses[loser])
+    sites.merge(loser, winner)
+    moved = state.merge(loser, winner, log_vacancy)
+    sites.relabel(loser, moved)
+    return Event("merge", int(loser_id), int(winner_id), state.n_observations, mass)

@@ -1,0 +1,75 @@
+"""The step that every algorithm shares: from a posterior and a row to responsibilities."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bnpstream.kernels.arrays import Options
+from bnpstream.likelihoods import Row
+from bnpstream.mixture import MixtureState, Model, log_joint_row
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How responsibilities are used.
+
+    Parameters
+    ----------
+    new_cluster_threshold : float
+        epsilon: a new cluster opens if its responsibility is larger.
+    min_responsibility : float
+        The cut: a candidate is kept iff its log score is at least the best one's plus the
+        logarithm of this; 0 keeps all.
+    prune_threshold : float
+        A cluster that a revisit leaves with less mass is dropped.
+    """
+
+    new_cluster_threshold: float
+    min_responsibility: float
+    prune_threshold: float = 0.0
+
+    @property
+    def log_min_responsibility(self) -> float:
+        """Return the cut on the scale of log scores."""
+        return float(np.log(self.min_responsibility)) if self.min_responsibility > 0 else -np.inf
+
+    def alive(self, model: Model) -> float:
+        """Return the mass below which a cluster is not one without the row being visited."""
+        return max(model.prior.smallest_mass, self.prune_threshold)
+
+    def options(self, model: Model) -> Options:
+        """Return what compiled loops need to know."""
+        return Options(
+            self.new_cluster_threshold,
+            self.log_min_responsibility,
+            self.prune_threshold,
+            self.alive(model),
+        )
+
+
+class Response(NamedTuple):
+    """What a row would do to the posterior."""
+
+    responsibilities: Floats
+    """(K,), or (K + 1,) if a cluster opens."""
+    opens: bool
+    log_evidence: float
+    """Log predictive of the row given the others, log h(x) included."""
+    auxiliary: float
+
+
+def respond(model: Model, state: MixtureState, row: Row, settings: Settings) -> Response:
+    """Return the responsibilities of one row, Eq. (15), and whether it opens a cluster."""
+    log_scores, auxiliary = log_joint_row(model, state, row)
+    kept = log_scores >= log_scores.max() + settings.log_min_responsibility
+    log_evidence = float(logsumexp(log_scores[kept]))
+    responsibilities = np.where(kept, np.exp(log_scores - log_evidence), 0.0)
+    opens = bool(responsibilities[-1] > settings.new_cluster_threshold)
+    if not opens:
+        responsibilities = responsibilities[:-1] / responsibilities[:-1].sum()
+    return Response(responsibilities, opens, log_evidence + row.log_base, auxiliary)

@@ -1,0 +1,180 @@
+"""Visiting rows in order: one loop for ADF, EP and the window (compiled: ``kernels.visits``)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from bnpstream.inference.response import Settings, respond
+from bnpstream.kernels import visits as compiled
+from bnpstream.kernels.arrays import GONE, NO_MASS, Events, Floats, Integers, Trace
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
+from bnpstream.mixture.lineage import read_events
+
+RECORD_ROWS = 512
+"""Rows between two records: often enough for a progress bar, seldom enough to cost nothing."""
+
+
+class Record(NamedTuple):
+    """What happened to some rows in order."""
+
+    n_observations: int
+    """Rows seen after the last of them."""
+    rows: Trace
+    """Log evidence, clusters, likeliest cluster and change of every row."""
+    events: list[Event]
+    """Births and deaths on the way."""
+
+
+def visit(
+    model: Model,
+    state: MixtureState,
+    batch: Batch,
+    old: SiteBuffer,
+    new: SiteBuffer,
+    settings: Settings,
+    kernel: KernelArguments | None,
+) -> Iterator[Record]:
+    """Visit the rows of a batch that `new` has no site of, yielding a record now and then.
+
+    Parameters
+    ----------
+    model : Model
+        Prior and likelihood.
+    state : MixtureState
+        The posterior; changed in place.
+    batch : Batch
+        Encoded rows.
+    old : SiteBuffer
+        What the rows contributed at their last visit; a row without a site is visited for the
+        first time. Its entries follow the clusters that are dropped on the way.
+    new : SiteBuffer
+        Receives the sites; row i of the batch is site i.
+    settings : Settings
+        Opening threshold, cut and pruning.
+    kernel : KernelArguments or None
+        From `Model.kernel_arguments` for the compiled engine; None for the reference. Both
+        make the same decisions from the same state.
+    """
+    n = len(batch)
+    old.make_room(n, 0)
+    old.arrays.indptr[old.n_visited + 1 :] = old.n_entries  # the rest has no site so far
+    new.make_room(n, 0)
+    trace = Trace.empty(n)
+    while (start := new.n_visited) < n:
+        stop = min(start + RECORD_ROWS, n)
+        if kernel is None:
+            events = [
+                event
+                for i in range(start, stop)
+                for event in _visit_row(model, state, batch, i, old, new, settings, trace)
+            ]
+        else:
+            events = _visit_compiled(model, state, stop, old, new, settings, kernel, trace)
+        yield Record(state.n_observations, trace.part(start, stop), events)
+
+
+def _visit_row(
+    model: Model,
+    state: MixtureState,
+    batch: Batch,
+    i: int,
+    old: SiteBuffer,
+    new: SiteBuffer,
+    settings: Settings,
+    trace: Trace,
+) -> Iterator[Event]:
+    """Take row i out if it is in, respond, put it in, drop what has become too light."""
+    row = batch.row(i)
+    slots, shares = old.row(i)
+    present = slots != GONE
+    state.take_out(slots[present], shares[present], row)
+    response = respond(model, state, row, settings)
+    q, opens = response.responsibilities, response.opens
+    home = _home(state, slots[present], shares[present], settings.alive(model))
+    if opens and home is not None:  # a singleton reborn keeps its slot and id
+        q[home] += q[-1]
+        q, opens = q[:-1], False
+    if opens:
+        state.open()
+    state.add(q, row)
+    state.auxiliary = response.auxiliary
+    moved_away = np.abs(q[slots[present]] - shares[present]) - q[slots[present]]
+    trace.change[i] = 0.5 * (1.0 + moved_away.sum() + shares[~present].sum())
+    if slots.size == 0:
+        state.count_row(response.log_evidence)
+    if opens:
+        yield _event("birth", state, state.n_clusters - 1)
+    chosen = np.flatnonzero(q)
+    new.append(chosen, q[chosen])
+    trace.log_evidence[i] = response.log_evidence
+    trace.ids[i] = state.ids[np.argmax(q)]
+    yield from _drop_light(state, slots, old, new, settings.prune_threshold)
+    trace.n_clusters[i] = state.n_clusters
+
+
+def _home(state: MixtureState, slots: Integers, shares: Floats, alive: float) -> int | None:
+    """Return the row's heaviest cluster that is none without it, or None."""
+    dead = state.masses[slots] <= alive + NO_MASS
+    if not dead.any():
+        return None
+    return int(slots[np.argmax(np.where(dead, shares, -1.0))])
+
+
+def _drop_light(
+    state: MixtureState, slots: Integers, old: SiteBuffer, new: SiteBuffer, least: float
+) -> Iterator[Event]:
+    """Drop the clusters of one site, a view into `old`, whose mass is now below `least`."""
+    for j in range(slots.size):
+        slot = int(slots[j])
+        if slot != GONE and state.masses[slot] < least:
+            yield _event("death", state, slot)
+            moved = state.drop(slot)
+            old.relabel(slot, moved)
+            new.relabel(slot, moved)
+
+
+def _event(kind: str, state: MixtureState, slot: int) -> Event:
+    return Event(kind, int(state.ids[slot]), None, state.n_observations, float(state.masses[slot]))  # type: ignore[arg-type]
+
+
+def _visit_compiled(
+    model: Model,
+    state: MixtureState,
+    stop: int,
+    old: SiteBuffer,
+    new: SiteBuffer,
+    settings: Settings,
+    kernel: KernelArguments,
+    trace: Trace,
+) -> list[Event]:
+    """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
+    found: list[Event] = []
+    while new.n_visited < stop:
+        state.make_room()
+        slots = state.n_clusters + 1
+        new.make_room(0, 2 * (stop - new.n_visited) + slots)
+        size = stop - new.n_visited + 2 * slots
+        events = Events(
+            np.zeros(1, np.int64),
+            np.empty(size, np.int64),
+            np.empty(size, np.int64),
+            np.empty(size, np.int64),
+            np.empty(size),
+        )
+        new.n_visited = compiled.visit(
+            kernel.prior,
+            kernel.likelihood,
+            state.arrays,
+            kernel.rows,
+            old.arrays,
+            new.arrays,
+            new.n_visited,
+            stop,
+            settings.options(model),
+            trace,
+            events,
+        )
+        found += read_events(events)
+    return found

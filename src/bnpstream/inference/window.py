@@ -1,0 +1,135 @@
+"""One loop with a window: ADF where it holds nothing, EP where it holds everything.
+
+New rows are visited once as they come and enter the window. When it is full, all its rows are
+revisited and the older half is frozen. Everything happens at row counts, never at the end of a
+call, so nothing depends on how the stream was cut into batches.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bnpstream.inference import ep
+from bnpstream.inference.merge import merge_all
+from bnpstream.inference.response import Settings
+from bnpstream.inference.visits import Record, visit
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
+from bnpstream.mixture.window import Window
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When rows are revisited and clusters merged.
+
+    Parameters
+    ----------
+    size : int or None
+        Rows the window holds; None for all.
+    n_revisits : int
+        Sweeps over the window before its older half is frozen.
+    tolerance : float
+        Sweeps end early when responsibilities move by no more than this on average.
+    merge_threshold : float or None
+        Log odds that a merge must exceed; None never merges.
+    """
+
+    size: int | None
+    n_revisits: int
+    tolerance: float = 0.0
+    merge_threshold: float | None = None
+
+
+Outcome = Record | ep.Epoch | list[Event]
+KernelFor = Callable[[Batch], KernelArguments | None]
+
+
+def run(
+    model: Model,
+    state: MixtureState,
+    window: Window,
+    batch: Batch,
+    settings: Settings,
+    schedule: Schedule,
+    kernel_for: KernelFor,
+) -> Iterator[Outcome]:
+    """Absorb the rows of a batch in order, revisiting whenever the window is full.
+
+    Parameters
+    ----------
+    model : Model
+        Prior and likelihood.
+    state, window
+        Posterior and its last rows; changed in place.
+    batch : Batch
+        New rows.
+    settings : Settings
+        Opening threshold, cut and pruning.
+    schedule : Schedule
+        When to revisit and merge.
+    kernel_for : callable
+        Batch -> KernelArguments for the compiled engine, or None for the reference.
+
+    Yields
+    ------
+    outcome : Record, Epoch or list of Event
+        Of new rows, of a sweep, of merges.
+    """
+    start = 0
+    while start < len(batch):
+        # A full window is swept when the next row comes: with size >= n it never is.
+        if schedule.size is not None and window.n_rows >= schedule.size:
+            yield from finish(model, state, window, settings, schedule, kernel_for)
+            window.freeze(_frozen(schedule, window.n_rows))
+        room = len(batch) if schedule.size is None else schedule.size - window.n_rows
+        part = batch.part(start, start + room)
+        sites = SiteBuffer(len(part))
+        yield from visit(model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
+        window.append(part, sites)
+        start += len(part)
+
+
+def _frozen(schedule: Schedule, rows: int) -> int:
+    """Return how many rows a full window lets go: half, or all if none is ever revisited."""
+    return rows if schedule.n_revisits == 0 else (rows + 1) // 2
+
+
+def finish(
+    model: Model,
+    state: MixtureState,
+    window: Window,
+    settings: Settings,
+    schedule: Schedule,
+    kernel_for: KernelFor,
+) -> Iterator[Outcome]:
+    """Merge and sweep what the window holds, as when it is full."""
+    if window.n_rows > 0:
+        batch = window.batch() if schedule.n_revisits > 0 else None
+        yield from revisit(model, state, window.sites, batch, settings, schedule, kernel_for)
+
+
+def revisit(
+    model: Model,
+    state: MixtureState,
+    sites: SiteBuffer,
+    batch: Batch | None,
+    settings: Settings,
+    schedule: Schedule,
+    kernel_for: KernelFor,
+) -> Iterator[Outcome]:
+    """Merge what belongs together, sweep the rows, and merge what the sweeps brought together."""
+    if schedule.merge_threshold is not None:
+        yield merge_all(model, state, sites, schedule.merge_threshold)
+    if batch is None:
+        return
+    yield from ep.run(
+        model,
+        state,
+        batch,
+        sites,
+        settings,
+        kernel_for(batch),
+        n_sweeps=schedule.n_revisits,
+        tolerance=schedule.tolerance,
+    )
+    if schedule.merge_threshold is not None:
+        yield merge_all(model, state, sites, schedule.merge_threshold)

@@ -1,0 +1,142 @@
+"""What every row contributed to the posterior, kept where rows will be revisited."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bnpstream.kernels.arrays import GONE, Sites
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture.state import log_vacancy_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class SiteBuffer:
+    """Sparse responsibilities of rows in order, growing at the end.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows to make room for; none has been visited.
+    """
+
+    def __init__(self, n_rows: int = 0) -> None:
+        self.n_visited = 0
+        self.arrays = Sites(
+            np.zeros(n_rows + 1, np.int64),
+            np.empty(2 * n_rows, np.int64),
+            np.empty(2 * n_rows),
+        )
+
+    @property
+    def n_entries(self) -> int:
+        """Return the number of stored responsibilities."""
+        return int(self.arrays.indptr[self.n_visited])
+
+    def make_room(self, rows: int, entries: int) -> None:
+        """Grow, by doubling, until `rows` rows fit and `entries` more responsibilities."""
+        indptr, slots, shares = self.arrays
+        if rows + 1 > indptr.size:
+            indptr = np.append(indptr, np.zeros(max(rows + 1 - indptr.size, indptr.size), np.int64))
+        missing = self.n_entries + entries - slots.size
+        if missing > 0:
+            extra = max(missing, slots.size)
+            slots = np.append(slots, np.empty(extra, np.int64))
+            shares = np.append(shares, np.empty(extra))
+        self.arrays = Sites(indptr, slots, shares)
+
+    def row(self, i: int) -> tuple[Integers, Floats]:
+        """Return the slots and shares of row i (views)."""
+        inside = slice(self.arrays.indptr[i], self.arrays.indptr[i + 1])
+        return self.arrays.slots[inside], self.arrays.shares[inside]
+
+    def append(self, slots: Integers, shares: Floats) -> None:
+        """Add the site of the next row."""
+        self.make_room(self.n_visited + 1, slots.size)
+        start = self.n_entries
+        self.arrays.slots[start : start + slots.size] = slots
+        self.arrays.shares[start : start + slots.size] = shares
+        self.n_visited += 1
+        self.arrays.indptr[self.n_visited] = start + slots.size
+
+    def extend(self, other: Self) -> None:
+        """Add the sites of more rows."""
+        rows, entries = other.n_visited, other.n_entries
+        self.make_room(self.n_visited + rows, entries)
+        start = self.n_entries
+        indptr = self.arrays.indptr[self.n_visited + 1 : self.n_visited + rows + 1]
+        indptr[:] = other.arrays.indptr[1 : rows + 1] + start
+        self.arrays.slots[start : start + entries] = other.arrays.slots[:entries]
+        self.arrays.shares[start : start + entries] = other.arrays.shares[:entries]
+        self.n_visited += rows
+
+    def replace(self, other: Self) -> None:
+        """Take over the sites of another buffer."""
+        self.n_visited, self.arrays = other.n_visited, other.arrays
+
+    def merge(self, loser: int, winner: int) -> None:
+        """Give the shares of slot `loser` to slot `winner`."""
+        slots, shares = self.arrays.slots[: self.n_entries], self.arrays.shares[: self.n_entries]
+        rows = np.repeat(
+            np.arange(self.n_visited), np.diff(self.arrays.indptr[: self.n_visited + 1])
+        )
+        lost, winning = np.flatnonzero(slots == loser), np.flatnonzero(slots == winner)
+        place = np.full(self.n_visited, GONE)
+        place[rows[winning]] = winning
+        slots[lost] = winner
+        shared = lost[place[rows[lost]] != GONE]
+        shares[place[rows[shared]]] += shares[shared]
+        slots[shared], shares[shared] = GONE, 0.0
+
+    def relabel(self, dropped: int, moved: int) -> None:
+        """Follow a drop: entries of `dropped` are gone, `moved` now has its slot."""
+        slots = self.arrays.slots[: self.n_entries]
+        was_dropped, was_moved = slots == dropped, slots == moved
+        slots[was_moved] = dropped
+        slots[was_dropped] = GONE
+
+    def matrix(self, n_clusters: int) -> csr_array:
+        """Return the responsibilities as a (rows, n_clusters) matrix, what is gone left out."""
+        indptr = self.arrays.indptr[: self.n_visited + 1]
+        slots, shares = self.arrays.slots[: self.n_entries], self.arrays.shares[: self.n_entries]
+        kept = slots != GONE
+        ends = np.append(0, np.cumsum(kept))
+        return csr_array(
+            (shares[kept], slots[kept], ends[indptr]), shape=(self.n_visited, n_clusters)
+        )
+
+    def forget(self, rows: int) -> None:
+        """Drop the sites of the first rows: they are frozen."""
+        indptr, slots, shares = self.arrays
+        start = indptr[rows]
+        kept = self.n_visited - rows
+        entries = self.n_entries - start
+        indptr[: kept + 1] = indptr[rows : self.n_visited + 1] - start
+        slots[:entries] = slots[start : start + entries].copy()
+        shares[:entries] = shares[start : start + entries].copy()
+        self.n_visited = kept
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        other = type(self)()
+        other.n_visited = self.n_visited
+        other.arrays = Sites._make(part.copy() for part in self.arrays)
+        return other
+
+
+def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Floats, Floats, Floats]:
+    """Return statistics, masses and log vacancies of every cluster as the sum of the sites."""
+    responsibilities = sites.matrix(n_clusters)
+    vacancies = responsibilities.copy()
+    vacancies.data = log_vacancy_of(vacancies.data)
+    statistics = responsibilities.T @ batch.statistics
+    if not isinstance(statistics, np.ndarray):
+        statistics = statistics.toarray()
+    return (
+        statistics,
+        np.asarray(responsibilities.sum(axis=0)),
+        np.asarray(vacancies.sum(axis=0)),
+    )

@@ -1,0 +1,47 @@
+"""The last rows of a stream, kept with their sites so that they can be revisited."""
+
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture.sites import SiteBuffer
+
+
+class Window:
+    """Rows in order of arrival, and what each contributed to the posterior.
+
+    Parameters
+    ----------
+    keep_rows : bool
+        Whether the rows are kept too, or only their sites.
+
+    Attributes
+    ----------
+    sites : SiteBuffer
+        One site a row.
+    """
+
+    def __init__(self, *, keep_rows: bool = True) -> None:
+        self.sites = SiteBuffer()
+        self.keep_rows = keep_rows
+        self._parts: list[Batch] = []
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows held."""
+        return self.sites.n_visited
+
+    def append(self, batch: Batch, sites: SiteBuffer) -> None:
+        """Add rows that have been visited."""
+        if self.keep_rows:
+            self._parts.append(batch)
+        self.sites.extend(sites)
+
+    def batch(self) -> Batch:
+        """Return all rows as one batch."""
+        if len(self._parts) > 1:
+            self._parts = [Batch.joined(self._parts)]
+        return self._parts[0]
+
+    def freeze(self, rows: int) -> None:
+        """Let go of the oldest rows: they can no longer be revisited."""
+        if self.keep_rows:
+            self._parts = [self.batch().part(rows, self.n_rows)]
+        self.sites.forget(rows)
