@@ -13,9 +13,10 @@ import pytest
 import naive
 from bnpstream.inference import adf
 from bnpstream.kernels import adf as compiled
-from bnpstream.kernels.arrays import Options, Trace
+from bnpstream.kernels import visits
+from bnpstream.kernels.arrays import Events, Options, Trace
 from bnpstream.likelihoods import DirichletMultinomial
-from bnpstream.mixture import Model, log_joint
+from bnpstream.mixture import Model, SiteBuffer, log_joint
 from bnpstream.mixture.state import FIRST_CAPACITY
 from bnpstream.priors import (
     GeneralizedGamma,
@@ -106,7 +107,7 @@ def compiled_respond(kernel, state, rows, i, settings):
     """Return what `adf.respond` does, from the compiled functions."""
     scratch = compiled.make_scratch_compiled(state.arrays.masses.size)
     auxiliary = compiled.log_joint(kernel.prior, kernel.likelihood, state.arrays, rows, i, scratch)
-    options = Options(settings.new_cluster_threshold, settings.log_min_responsibility)
+    options = Options(settings.new_cluster_threshold, settings.log_min_responsibility, 0.0, 0.0)
     slots = state.n_clusters + 1
     log_evidence, opens = compiled.respond(slots, options, scratch)
     return adf.Response(
@@ -337,9 +338,12 @@ def test_compiled_run_returns_early_before_the_last_free_slot_is_used():
     batch = model.likelihood.encode(counts)
     kernel = model.kernel_arguments(batch)
     state = adf.init(model, batch.n_statistics)
-    stopped = compiled.run(
-        *kernel[:2], state.arrays, kernel.rows, 0, 40, Options(0.1, -10.0), Trace.empty(40)
-    )
+    old, new = SiteBuffer(40), SiteBuffer(40 * 40)
+    options, events = Options(0.1, -10.0, 0.0, 0.0), Events.empty(200)
+    stopped = visits.visit(
+        *kernel[:2], state.arrays, kernel.rows, old.arrays, new.arrays, 0, 40, options,
+        Trace.empty(40), events,
+    )  # fmt: skip
     assert stopped == state.n_clusters == state.n_observations == FIRST_CAPACITY - 1
     assert not state.arrays.statistics[stopped:].any()
 
@@ -373,7 +377,7 @@ def test_split_where_the_slots_run_out_gives_the_same_bits(engine):
 def test_records_come_in_order_and_change_nothing(engine, monkeypatch):
     case, counts = CASES[4], documents(4)
     whole, trace = fitted(case.model, counts, case.settings, engine)
-    monkeypatch.setattr(adf, "RECORD_ROWS", 7)
+    monkeypatch.setattr("bnpstream.inference.visits.RECORD_ROWS", 7)
     model, batch = case.model, case.model.likelihood.encode(counts)
     kernel = model.kernel_arguments(batch) if engine == "compiled" else None
     state = adf.init(model, batch.n_statistics)

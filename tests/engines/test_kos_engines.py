@@ -9,7 +9,6 @@ import pytest
 import naive
 from bnpstream.inference import adf
 from bnpstream.kernels import adf as compiled
-from bnpstream.kernels.arrays import Options, Trace
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, log_joint
 from bnpstream.priors import dirichlet_process, normalized_inverse_gaussian
@@ -56,10 +55,8 @@ def compare_row_by_row(counts, oracle_every):
     batch = LIKELIHOOD.encode(counts)
     kernel = NIG.kernel_arguments(batch)
     state = adf.init(NIG, batch.n_statistics)
-    options = Options(NIG_SETTINGS.new_cluster_threshold, NIG_SETTINGS.log_min_responsibility)
-    trace = Trace.empty(len(batch))
+    options = NIG_SETTINGS.options(NIG)
     for i in range(len(batch)):
-        state.make_room()
         row, slots = batch.row(i), state.n_clusters + 1
         reference = adf.respond(NIG, state, row, NIG_SETTINGS)
         scratch = compiled.make_scratch_compiled(slots)
@@ -69,8 +66,9 @@ def compare_row_by_row(counts, oracle_every):
         assert_alike(adf.Response(q, opens, log_evidence + row.log_base, auxiliary), reference)
         if i % oracle_every == 0:
             assert_alike(reference, oracle_respond(state, row, n_words))
-        compiled.run(*kernel[:2], state.arrays, kernel.rows, i, i + 1, options, trace)
-        assert (trace.n_clusters[i] == slots) == opens
+        part = batch.part(i, i + 1)
+        list(adf.run(NIG, state, part, NIG_SETTINGS, NIG.kernel_arguments(part)))
+        assert (state.n_clusters == slots) == opens
     assert state.n_observations == len(batch)
     assert 75 <= state.n_clusters <= 120
 

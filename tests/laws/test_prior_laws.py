@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 import naive
+from bnpstream.mixture import MixtureState, log_prior_weights
 from bnpstream.priors import (
     GeneralizedGamma,
     NormalizedRandomMeasure,
@@ -442,7 +443,8 @@ def test_plain_count_ignores_vacancy(prior, auxiliary):
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_log_weights_are_normalised_and_start_with_a_new_cluster(prior):
     assert abs(np.exp(log_weights(prior, *soft_posterior(10))).sum() - 1) < 1e-12
-    assert np.array_equal(log_weights(prior, np.zeros(0), np.zeros(0), 0.0), [0.0])
+    first, _ = log_prior_weights(prior, MixtureState(1, "C"))
+    assert np.array_equal(first, [0.0])
 
 
 @pytest.mark.parametrize(

@@ -155,14 +155,7 @@ def _visit_compiled(
         state.make_room()
         slots = state.n_clusters + 1
         new.make_room(0, 2 * (stop - new.n_visited) + slots)
-        size = stop - new.n_visited + 2 * slots
-        events = Events(
-            np.zeros(1, np.int64),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-            np.empty(size),
-        )
+        events = Events.empty(stop - new.n_visited + 2 * slots)
         new.n_visited = compiled.visit(
             kernel.prior,
             kernel.likelihood,

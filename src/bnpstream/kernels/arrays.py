@@ -74,6 +74,12 @@ class Events(NamedTuple):
     masses: Floats
     """(capacity,): the cluster's mass then."""
 
+    @classmethod
+    def empty(cls, capacity: int) -> "Events":
+        """Allocate a log of `capacity` events."""
+        kinds, ids, times = np.empty((3, capacity), np.int64)
+        return cls(np.zeros(1, np.int64), kinds, ids, times, np.empty(capacity))
+
 
 GONE = -1
 BIRTH, DEATH = 0, 1
