@@ -24,6 +24,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/memory_floor.py
+	$(BIN)/python benchmarks/kos_methods.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

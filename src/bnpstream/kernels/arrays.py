@@ -14,6 +14,8 @@ TOTAL_MASS, LOG_AUXILIARY, LOG_EVIDENCE = 0, 1, 2
 
 NO_MASS = 1e-9
 """Less mass than this is rounding: no row is behind it."""
+ROUNDING = 1e-12
+"""What a subtraction leaves of a statistic, relative to it, where nothing should be left."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from bnpstream.kernels.arrays import N_CLUSTERS, Clusters, Floats, Scratch, SparseRows
+from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, Clusters, Floats, Scratch, SparseRows
 from bnpstream.kernels.dispatch import specialize
 from bnpstream.kernels.special import log_rising
 
@@ -98,3 +98,14 @@ def add_sparse_row(clusters: Clusters, rows: SparseRows, i: int, k: int, weight:
     """Add `weight` times row i to the statistics of cluster k."""
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         clusters.statistics[k, rows.indices[j]] += weight * rows.values[j]
+
+
+@njit(cache=True)
+def take_out_sparse_row(clusters: Clusters, rows: SparseRows, i: int, k: int, share: float) -> None:
+    """Subtract `share` times row i from the statistics of cluster k; rounding left is zero."""
+    for j in range(rows.indptr[i], rows.indptr[i + 1]):
+        before = clusters.statistics[k, rows.indices[j]]
+        after = before - share * rows.values[j]
+        if abs(after) <= ROUNDING * abs(before):
+            after = 0.0
+        clusters.statistics[k, rows.indices[j]] = after

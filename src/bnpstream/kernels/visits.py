@@ -34,7 +34,7 @@ from bnpstream.kernels.arrays import (
     SparseRows,
     Trace,
 )
-from bnpstream.kernels.likelihoods import add_sparse_row
+from bnpstream.kernels.likelihoods import take_out_sparse_row
 
 
 @njit(cache=True)
@@ -49,7 +49,7 @@ def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, alive: 
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
             continue
-        add_sparse_row(clusters, rows, i, k, -share)
+        take_out_sparse_row(clusters, rows, i, k, share)
         clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
         vacancy = clusters.log_vacancy[k] - math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)

@@ -12,6 +12,7 @@ from bnpstream.kernels.arrays import (
     N_CLUSTERS,
     N_OBSERVATIONS,
     NEXT_ID,
+    ROUNDING,
     TOTAL_MASS,
     Clusters,
 )
@@ -128,7 +129,10 @@ class MixtureState:
     def take_out(self, slots: NDArray[np.int64], shares: Floats, row: Row) -> None:
         """Subtract what a row contributed to some clusters: the cavity is left."""
         for slot, share in zip(slots, shares, strict=True):
-            self.statistics[slot, row.columns] -= share * row.values
+            before = self.statistics[slot, row.columns]
+            after = before - share * row.values
+            left = np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
+            self.statistics[slot, row.columns] = left
         self.masses[slots] = np.maximum(self.masses[slots] - shares, 0.0)
         vacancy = self.log_vacancy[slots] - log_vacancy_of(shares)
         self.log_vacancy[slots] = np.minimum(vacancy, 0.0)
