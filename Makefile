@@ -25,6 +25,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/memory_floor.py
 	$(BIN)/python benchmarks/kos_methods.py
+	$(BIN)/python benchmarks/window_memory.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

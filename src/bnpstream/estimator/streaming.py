@@ -102,7 +102,7 @@ class StreamingMixture(MixtureEstimator):
     n_features_in_ : int
         Columns of the rows.
     epochs_ : list of Epoch
-        What every sweep since the start did: change, log predictive, clusters.
+        What every sweep of the last call did: change, log predictive, clusters.
     lineage_ : list of Event
         Every birth, merge and death of a cluster since the start.
     state_ : MixtureState
@@ -121,6 +121,13 @@ class StreamingMixture(MixtureEstimator):
     >>> model.predict_proba(images.counts).sum(axis=1).round(12).min()
     np.float64(1.0)
     """
+
+    state_: MixtureState
+    window_: Window
+    epochs_: list[ep.Epoch]
+    lineage_: list[Event]
+    labels_: NDArray[np.intp]
+    log_evidence_: Floats
 
     def __init__(
         self,
@@ -164,7 +171,8 @@ class StreamingMixture(MixtureEstimator):
         """
         schedule = self._schedule(batch_fit=True)
         self._absorb(X, schedule, fresh=True)
-        return self._finish(X, schedule)
+        self._finish(schedule)
+        return self if schedule is None else self._relabel(X)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Absorb the rows of X in order; any split of the same rows gives the same bits.
@@ -182,7 +190,9 @@ class StreamingMixture(MixtureEstimator):
     def finish(self) -> Self:
         """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
         self._fitted()
-        return self._finish(None, self._schedule(batch_fit=False))
+        self.epochs_ = []
+        self._finish(self._schedule(batch_fit=False))
+        return self
 
     def refine(self, X: Any, n_passes: int = 1) -> Self:
         """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
@@ -209,6 +219,7 @@ class StreamingMixture(MixtureEstimator):
         outcomes = window.revisit(
             model, state, sites, batch, settings, schedule, partial(self._kernel, model)
         )
+        self.epochs_ = []
         self._keep(outcomes)
         return self._relabel(X)
 
@@ -218,10 +229,12 @@ class StreamingMixture(MixtureEstimator):
         kernel = self._kernel(model, batch)
         validate_data(self, X, reset=fresh, skip_check_array=True)
         if fresh:
-            self.state_: MixtureState = adf.init(model, batch.n_statistics)
-            self.window_ = Window(keep_rows=self.n_passes > 1 or self.revisit > 0)
-            self.epochs_: list[ep.Epoch] = []
-            self.lineage_: list[Event] = []
+            self.state_ = adf.init(model, batch.n_statistics)
+            self.window_ = Window()
+            self.lineage_ = []
+        if self.window_.n_rows == 0:
+            self.window_.keep_rows = schedule is not None and schedule.n_revisits > 0
+        self.epochs_ = []
         outcomes: Iterable[window.Outcome]
         if schedule is None:
             outcomes = adf.run(model, self.state_, batch, settings, kernel)
@@ -236,11 +249,9 @@ class StreamingMixture(MixtureEstimator):
                 partial(self._kernel, model),
             )
         records = self._keep(outcomes)
-        self.log_evidence_: Floats = np.concatenate(
-            [record.rows.log_evidence for record in records]
-        )
+        self.log_evidence_ = np.concatenate([record.rows.log_evidence for record in records])
         ids = np.concatenate([record.rows.ids for record in records])
-        self.labels_: NDArray[np.intp] = np.searchsorted(self.cluster_ids_, ids)
+        self.labels_ = np.searchsorted(self.cluster_ids_, ids)
 
     def _keep(self, outcomes: Iterable[window.Outcome]) -> list[Record]:
         """File sweeps and events; return the records of new rows."""
@@ -256,9 +267,9 @@ class StreamingMixture(MixtureEstimator):
                 self.lineage_ += outcome
         return records
 
-    def _finish(self, X: Any, schedule: window.Schedule | None) -> Self:
+    def _finish(self, schedule: window.Schedule | None) -> None:
         if schedule is None:
-            return self
+            return
         model = self._model()
         held = self.window_
         outcomes = window.finish(
@@ -267,7 +278,6 @@ class StreamingMixture(MixtureEstimator):
         self._keep(outcomes)
         if not self.keep_sites:
             held.freeze(held.n_rows)
-        return self if X is None else self._relabel(X)
 
     def _relabel(self, X: Any) -> Self:
         """Set the labels of rows as the posterior sees them now."""
