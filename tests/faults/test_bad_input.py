@@ -135,3 +135,13 @@ def test_the_input_is_never_changed():
     StreamingMixture().fit(rows)
     for part, old in zip((rows.data, rows.indices, rows.indptr), before, strict=True):
         np.testing.assert_array_equal(part, old)
+
+
+def test_entries_given_twice_are_one_count():
+    twice = csr_array((np.array([2.0, 1.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
+    once = csr_array(np.array([[0.0, 3.0, 0.0]]))
+    likelihood = DirichletMultinomial(0.5)
+    found, expected = likelihood.encode(twice), likelihood.encode(once)
+    np.testing.assert_array_equal(found.row(0).values, expected.row(0).values)
+    np.testing.assert_array_equal(found.row(0).columns, expected.row(0).columns)
+    assert found.log_base == expected.log_base
