@@ -202,8 +202,10 @@ def test_oracle_and_both_engines_absorb_alike(case):
     state = adf.init(model, batch.n_statistics)
     for i in range(len(batch)):
         part, document = batch.part(i, i + 1), as_document(batch.row(i))
-        before, other = as_oracle(state), state.copy()
+        before, other, same = as_oracle(state), state.copy(), state.copy()
         adf.step(model, state, batch.row(i), case.settings)
+        list(adf.run(model, same, part, case.settings))
+        assert bits(same) == bits(state)
         list(adf.run(model, other, part, case.settings, model.kernel_arguments(part)))
         assert_close_states(other, state)
         np.testing.assert_allclose(
