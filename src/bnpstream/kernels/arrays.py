@@ -130,10 +130,6 @@ class Scratch(NamedTuple):
     responsibilities: Floats
     mantissas: Floats
     exponents: NDArray[np.uint64]
-    words: Integers
-    """(4,): tokens waiting to be multiplied in."""
-    bases: Floats
-    """(4,): what is added to their rows."""
 
 
 def make_scratch(capacity: int) -> Scratch:
@@ -143,6 +139,4 @@ def make_scratch(capacity: int) -> Scratch:
         np.empty(capacity),
         np.empty(capacity),
         np.empty(capacity, np.uint64),
-        np.empty(4, np.int64),
-        np.empty(4),
     )

@@ -19,6 +19,9 @@ from bnpstream.kernels.special import (
 
 RENORMALIZE_EVERY = 8
 """A double spans 1e-308 to 1e308: with every factor in [1e-30, 1e30], eight cannot leave it."""
+LANES = 16
+"""Sweeps over clusters are a multiple of this wide, so that no scalar remainder is left; the
+capacity is a multiple of it too."""
 LONG_RUN = 24.0
 """From this count on one log-rising-factorial is cheaper than its factors one by one."""
 
@@ -41,18 +44,29 @@ class DirichletMultinomialParameters(NamedTuple):
 
 
 @njit(cache=True)
-def multiply_one(mantissas: Floats, base: float, row: Floats, slots: int) -> None:
+def multiply_one(mantissas: Floats, base: float, row: Floats, width: int) -> None:
     """Multiply one token's factor into every cluster's product."""
-    for k in range(slots):
+    for k in range(width):
         mantissas[k] *= base + row[k]
 
 
 @njit(cache=True)
-def multiply_four(mantissas: Floats, table: Floats, words: Any, bases: Floats, slots: int) -> None:
-    """Multiply four tokens' factors into every cluster's product: one load and store for four."""
-    r0, r1, r2, r3 = table[words[0]], table[words[1]], table[words[2]], table[words[3]]
-    b0, b1, b2, b3 = bases[0], bases[1], bases[2], bases[3]
-    for k in range(slots):
+def multiply_four(
+    mantissas: Floats, table: Floats, words: Any, j: int, alpha: Floats, stride: int, width: int
+) -> None:
+    """Multiply the first tokens of words j..j+3 into every cluster's product.
+
+    One load and store of the products for four rows of the table.
+    """
+    w0, w1, w2, w3 = words[j], words[j + 1], words[j + 2], words[j + 3]
+    b0, b1, b2, b3 = (
+        alpha[w0 * stride],
+        alpha[w1 * stride],
+        alpha[w2 * stride],
+        alpha[w3 * stride],
+    )
+    r0, r1, r2, r3 = table[w0], table[w1], table[w2], table[w3]
+    for k in range(width):
         mantissas[k] *= ((b0 + r0[k]) * (b1 + r1[k])) * ((b2 + r2[k]) * (b3 + r3[k]))
 
 
@@ -63,47 +77,50 @@ def _dirichlet_multinomial(likelihood, clusters, rows, i, scratch):  # type: ign
     The last entry of a row is the document's length N, in the column of totals; the others are
     words. The numerator prod_w prod_{j < x_w} (alpha_w + S_kw + j) is kept as mantissa and
     exponent, so it needs no logarithm until the end. Stored word-major, one word's clusters
-    lie side by side, and four tokens at a time are one vectorised sweep over four contiguous
-    rows: what is read is what the memory floor reads.
+    lie side by side, and the first tokens of four words are one vectorised sweep over four
+    contiguous rows: what is read is what the memory floor reads. Words that occur again find
+    their rows in the cache. Free slots are zero, so sweeps are as wide as whole vectors.
     """
     slots = clusters.counters[N_CLUSTERS] + 1
-    table = clusters.statistics.T
+    width = (slots + LANES - 1) // LANES * LANES
+    table, alpha = clusters.statistics.T, likelihood.alpha
     mantissas, exponents, log_scores = scratch.mantissas, scratch.exponents, scratch.log_scores
-    words, bases = scratch.words, scratch.bases
-    mantissas[:slots] = 1.0
-    exponents[:slots] = np.uint64(0)
-    stride = 0 if likelihood.alpha.size == 1 else 1
-    pending, since, moves = 0, 0, 0
-    last = rows.indptr[i + 1] - 1
-    for j in range(rows.indptr[i], last):
+    stride = 0 if alpha.size == 1 else 1
+    mantissas[:width] = 1.0
+    exponents[:width] = np.uint64(0)
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    fours = first + (last - first) // 4 * 4
+    moves, since = 0, 0
+    for j in range(first, fours, 4):
+        multiply_four(mantissas, table, rows.indices, j, alpha, stride, width)
+        since += 4
+        if since == RENORMALIZE_EVERY:
+            move_exponents(mantissas, exponents, width)
+            since, moves = 0, moves + 1
+    for j in range(first, last):
         word, count = rows.indices[j], rows.values[j]
-        base = likelihood.alpha[word * stride]
-        if count >= LONG_RUN:
-            row = table[word]
+        done = 1.0 if j < fours else 0.0
+        if count - done >= LONG_RUN:
             for k in range(slots):
-                log_scores[k] += log_rising(base + row[k], count)
+                base = alpha[word * stride] + table[word, k]
+                log_scores[k] += log_rising(base + done, count - done)
             continue
-        for repeat in range(int(count)):
-            words[pending] = word
-            bases[pending] = base + repeat
-            pending += 1
-            if pending == 4:
-                multiply_four(mantissas, table, words, bases, slots)
-                pending, since = 0, since + 4
-                if since == RENORMALIZE_EVERY:
-                    move_exponents(mantissas, exponents, slots)
-                    since, moves = 0, moves + 1
-    for p in range(pending):
-        multiply_one(mantissas, bases[p], table[words[p]], slots)
-    move_exponents(mantissas, exponents, slots)
-    add_logs(mantissas, exponents, moves + 1, 1.0, log_scores, slots)
+        while done < count:
+            multiply_one(mantissas, alpha[word * stride] + done, table[word], width)
+            done, since = done + 1.0, since + 1
+            if since >= RENORMALIZE_EVERY:
+                move_exponents(mantissas, exponents, width)
+                since, moves = 0, moves + 1
+    move_exponents(mantissas, exponents, width)
+    add_logs(mantissas, exponents, moves + 1, 1.0, log_scores, width)
     length, lengths, x = rows.values[last], table[rows.indices[last]], scratch.responsibilities
     smallest = np.inf
-    for k in range(slots):
+    for k in range(width):
         x[k] = likelihood.total + lengths[k]
+    for k in range(slots):
         smallest = min(smallest, x[k])
     if smallest >= max(STIRLING_FROM, length / SERIES_UP_TO):
-        subtract_log_rising(x, length, log_scores, slots, mantissas, exponents)
+        subtract_log_rising(x, length, log_scores, width, mantissas, exponents)
     else:
         for k in range(slots):
             log_scores[k] -= log_rising(x[k], length)
