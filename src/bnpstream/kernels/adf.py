@@ -100,7 +100,7 @@ def log_joint_rows(
 ) -> None:
     """Fill out[i, :K + 1] with the log joint of every row, log h(x) included."""
     slots = clusters.counters[N_CLUSTERS] + 1
-    scratch = make_scratch_compiled(slots)
+    scratch = make_scratch_compiled(clusters.masses.size)
     for i in range(rows.log_base.size):
         log_joint(prior, likelihood, clusters, rows, i, scratch)
         for k in range(slots):

@@ -135,5 +135,8 @@ class Scratch(NamedTuple):
 def make_scratch(capacity: int) -> Scratch:
     """Allocate the working space for `capacity` slots."""
     return Scratch(
-        np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity, np.uint64)
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity, np.uint64),
     )

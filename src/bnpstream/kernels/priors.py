@@ -67,8 +67,9 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     if plain_count:
         return float(K)
     count = 0.0
-    for k in range(K):
-        count -= math.expm1(clusters.log_vacancy[k])
+    for k in range(K):  # below -40 the probability of being occupied rounds to one
+        log_vacancy = clusters.log_vacancy[k]
+        count += 1.0 if log_vacancy < -40.0 else -math.expm1(log_vacancy)
     return count
 
 
