@@ -59,7 +59,7 @@ def compare_row_by_row(counts, oracle_every):
     for i in range(len(batch)):
         row, slots = batch.row(i), state.n_clusters + 1
         reference = adf.respond(NIG, state, row, NIG_SETTINGS)
-        scratch = compiled.make_scratch_compiled(slots)
+        scratch = compiled.make_scratch_compiled(state.arrays.masses.size)
         auxiliary = compiled.log_joint(*kernel[:2], state.arrays, kernel.rows, i, scratch)
         log_evidence, opens = compiled.respond(slots, options, scratch)
         q = scratch.responsibilities[: slots if opens else slots - 1]

@@ -112,7 +112,7 @@ def test_public_arrays_are_in_order_of_id_whatever_the_slots():
 def test_a_large_prediction_is_made_in_blocks(monkeypatch):
     model = StreamingMixture("nig").fit(X)
     expected = model.score_samples(X)
-    monkeypatch.setattr("bnpstream.estimator.streaming.SCORED_CELLS", 7 * (model.n_clusters_ + 1))
+    monkeypatch.setattr("bnpstream.estimator.reading.SCORED_CELLS", 7 * (model.n_clusters_ + 1))
     np.testing.assert_array_equal(model.score_samples(X), expected)
     np.testing.assert_allclose(model.score(X), expected.mean(), rtol=1e-12)
 

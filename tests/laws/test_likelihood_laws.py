@@ -12,7 +12,12 @@ import naive
 from bnpstream.kernels.adf import make_scratch_compiled
 from bnpstream.kernels.arrays import N_CLUSTERS
 from bnpstream.kernels.likelihoods import LONG_RUN, add_log_predictive
-from bnpstream.kernels.special import log_rising
+from bnpstream.kernels.special import (
+    SERIES_UP_TO,
+    STIRLING_FROM,
+    log_rising,
+    subtract_log_rising,
+)
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.mixture import MixtureState
 
@@ -211,6 +216,7 @@ EXTREME_DOCUMENTS = np.array(
         [LONG, 0, LONG + 1, 0, 1, 0],
         [0, 1000, 3, 0, 0, 90],
         [17, 17, 17, 17, 17, 17],
+        [LONG, LONG + 1, 1, 30, 2, 400],  # long runs among the first four words and after
     ]
 )
 
@@ -256,6 +262,18 @@ def test_log_rising_is_a_sum_of_logarithms(n):
     for x in map(float, starts):
         expected = naive.log_rising(x, n)
         assert abs(log_rising(x, float(n)) - expected) <= 1e-13 * max(1.0, n, abs(expected))
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("n", [0, 1, 4, 5, 40, 1000, 20_000])
+def test_log_rising_of_a_vector_is_a_sum_of_logarithms(n):
+    least = max(STIRLING_FROM, n / SERIES_UP_TO)
+    x = np.array([least, *(least * np.logspace(0.01, 4, 12)), least + 1e7, 1e12, 1e30])
+    out, work = np.full(x.size, 0.5), np.empty(x.size)
+    subtract_log_rising(x, float(n), out, x.size, work, np.empty(x.size, np.uint64))
+    for start, found in zip(x.tolist(), 0.5 - out, strict=True):
+        expected = naive.log_rising(start, n)
+        assert abs(found - expected) <= 1e-13 * max(1.0, n, abs(expected))
 
 
 # --- the door -------------------------------------------------------------------------------------

@@ -539,8 +539,9 @@ def test_one_row_is_one_cluster(prior):
 def test_expected_clusters_of_the_stable_are_pitman_yors(sigma, n):
     # (1 + sigma)_{n-1} / (n-1)!, factor by factor
     expected = math.prod((sigma + i) / i for i in range(1, n))
-    assert math.isclose(normalized_stable(sigma).expected_clusters(n), expected, rel_tol=1e-8)
-    assert math.isclose(PitmanYor(0.0, sigma).expected_clusters(n), expected, rel_tol=1e-8)
+    stable = normalized_stable(sigma)
+    for prior in (stable, derived(stable), PitmanYor(0.0, sigma)):
+        assert math.isclose(prior.expected_clusters(n), expected, rel_tol=1e-8)
 
 
 @pytest.mark.parametrize("n", [1, 10, 300, 10_000])

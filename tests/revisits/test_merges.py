@@ -22,7 +22,7 @@ from bnpstream.datasets import bars, bars_components
 from bnpstream.inference import exact, merge
 from bnpstream.inference.response import Settings
 from bnpstream.kernels.arrays import GONE
-from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
+from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, survivor
 
 priors = pytest.mark.parametrize("kind", PRIORS)
 ALPHA = 0.3
@@ -400,16 +400,22 @@ def test_an_old_id_resolves_to_its_survivor(options):
 
 
 def test_chains_of_merges_and_deaths_are_followed_in_order():
-    model = StreamingMixture("dp").fit([[1, 0], [0, 1]])
-    model.lineage_ = [
+    log = [
         Event("merge", 3, 1, 10, 2.0),
         Event("merge", 1, 0, 20, 5.0),
         Event("merge", 4, 2, 20, 1.0),
         Event("death", 2, None, 30, 0.1),
         Event("birth", 5, None, 31, 0.6),
     ]
-    resolved = [model.resolve_id(id) for id in range(6)]
-    assert resolved == [0, 0, None, 0, None, 5]
+    assert [survivor(id, log) for id in range(6)] == [0, 0, None, 0, None, 5]
+
+
+@pytest.mark.parametrize("id", [-1, 7])
+def test_an_id_that_no_cluster_ever_had_is_refused(id):
+    model = StreamingMixture("dp").fit(np.diag([9] * 7))
+    assert [model.resolve_id(known) for known in range(7)] == list(range(7))
+    with pytest.raises(ValueError, match=f"has had the id {id}; ids so far are 0 to 6"):
+        model.resolve_id(id)
 
 
 def test_a_huge_threshold_merges_nothing():

@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 import naive
 from bnpstream import DirichletMultinomial, GibbsMixture
 from bnpstream.inference import exact, gibbs
+from bnpstream.mixture import Model
 
 kernel = pytest.mark.kernel
 engines = pytest.mark.parametrize("engine", ENGINES)
@@ -291,26 +292,21 @@ def test_asking_before_fitting_and_for_other_columns_says_so():
         mixture().fit(X).score_samples(X[:, :3])
 
 
-def weights_given_u(oracle, sizes, log_u):
-    """Return the normalised prior weights of hard clusters and of a new one, given U."""
-    kind, a, sigma, tau, *_ = oracle
-    if kind == "py":
-        new = a + sigma * len(sizes)
-    else:
-        new = a if sigma == 0 else a * (math.exp(log_u) + tau) ** sigma
-    weights = [size - sigma for size in sizes] + [new]
-    return [weight / math.fsum(weights) for weight in weights]
+def exact_weights(oracle, sizes):
+    """Return the probabilities of joining hard clusters and of a new one: ratios of EPPFs."""
+    before = naive.log_eppf(oracle, sizes)
+    joined = [[*sizes[:k], sizes[k] + 1, *sizes[k + 1 :]] for k in range(len(sizes))]
+    return [math.exp(naive.log_eppf(oracle, after) - before) for after in [*joined, [*sizes, 1]]]
 
 
 @engines
 @priors
 def test_scores_are_the_average_over_draws(kind, engine):
     model, oracle = mixture(kind, engine=engine).fit(X), PRIORS[kind][1]
-    draws = zip(model.assignments_.reshape(-1, 24), model.auxiliaries_.ravel(), strict=True)
     expected = np.empty((16, 7))
-    for d, (assignments, log_u) in enumerate(draws):
+    for d, assignments in enumerate(model.assignments_.reshape(-1, 24)):
         clusters = [X[assignments == k] for k in range(assignments.max() + 1)]
-        weights = weights_given_u(oracle, [len(rows) for rows in clusters], log_u)
+        weights = exact_weights(oracle, [len(rows) for rows in clusters])
         words = [*as_documents([rows.sum(axis=0) for rows in clusters]), {}]
         for i, new in enumerate(as_documents(NEW)):
             scores = [
@@ -332,6 +328,18 @@ def test_scores_are_the_average_over_draws(kind, engine):
     # Jensen: the paper's figure is below the posterior predictive.
     assert figure < model.score_samples(NEW).sum()
     assert model.score(NEW) == pytest.approx(model.score_samples(NEW).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["nig", "py"])
+def test_the_predictive_is_the_exact_one_with_enough_draws(kind):
+    rows, new = X[:4], NEW[:3]
+    model = mixture(kind, n_sweeps=4000, n_kept=3900, n_chains=1).fit(rows)
+    likelihood = DirichletMultinomial(ALPHA)
+    truth = Model(PRIORS[kind][0], likelihood)
+    batch = likelihood.encode(rows)
+    posterior = exact.run(truth, batch)
+    expected = exact.log_predictive(truth, batch, posterior, likelihood.encode(new))
+    np.testing.assert_allclose(model.score_samples(new), expected, atol=4e-3)
 
 
 def test_convergence_is_measured_on_the_kept_draws():

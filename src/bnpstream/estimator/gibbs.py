@@ -3,16 +3,14 @@
 from typing import Any, Literal, Self
 
 import numpy as np
-from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.inference import gibbs
-from bnpstream.kernels.adf import log_joint_rows
-from bnpstream.likelihoods import Batch, Likelihood
-from bnpstream.mixture import Model, log_joint_row
+from bnpstream.likelihoods import Likelihood
+from bnpstream.mixture import log_joint
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -99,14 +97,15 @@ class GibbsMixture(MixtureEstimator):
         n_chains = require_whole("n_chains", self.n_chains, 1)
         if n_kept > n_sweeps:
             raise ValueError(f"n_kept must be at most n_sweeps={n_sweeps}, got {n_kept}")
+        seed = require_whole("random_state", self.random_state, 0)
         model = self._model()
         batch = model.likelihood.encode(X)
         kernel = self._kernel(model, batch)
         validate_data(self, X, reset=True, skip_check_array=True)
-        seeds = np.random.SeedSequence(self.random_state).spawn(n_chains)
+        seeds = np.random.SeedSequence(seed).spawn(n_chains)
         chains = [
-            list(gibbs.run(model, batch, np.random.default_rng(seed), kernel, n_sweeps=n_sweeps))
-            for seed in seeds
+            list(gibbs.run(model, batch, np.random.default_rng(chain), kernel, n_sweeps=n_sweeps))
+            for chain in seeds
         ]
         self._batch = batch
         self.log_likelihood_ = np.array([[d.log_likelihood for d in draws] for draws in chains])
@@ -116,6 +115,8 @@ class GibbsMixture(MixtureEstimator):
         self.auxiliaries_ = np.array([[d.auxiliary for d in draws] for draws in kept])
         best = np.argmax(self.log_likelihood_[:, -n_kept:])
         self.labels_ = self.assignments_.reshape(-1, len(batch))[best]
+        from arviz_stats.base import array_stats  # a second to import: only where it is needed
+
         traces = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
         axes = {"chain_axis": 0, "draw_axis": 1}
         last = {name: trace[:, -n_kept:].astype(float) for name, trace in traces.items()}
@@ -125,7 +126,9 @@ class GibbsMixture(MixtureEstimator):
         return self
 
     def draw_log_predictives(self, X: Any) -> Floats:
-        """Return the log predictive of every row under every kept draw.
+        """Return the log predictive of every row under every kept draw, by the exact rule.
+
+        U is integrated out: given the assignments it is not needed to predict.
 
         Returns
         -------
@@ -133,29 +136,15 @@ class GibbsMixture(MixtureEstimator):
         """
         check_is_fitted(self, "assignments_")
         model = self._model()
-        batch = model.likelihood.encode(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        draws = zip(
-            self.assignments_.reshape(-1, len(self._batch)), self.auxiliaries_.ravel(), strict=True
-        )
-        return np.array(
-            [self._log_predictive(model, batch, assignments, log_u) for assignments, log_u in draws]
-        )
-
-    def _log_predictive(
-        self, model: Model, batch: Batch, assignments: NDArray[np.int64], log_u: float
-    ) -> Floats:
-        state = gibbs.chain_at(model, self._batch, assignments, log_u).state
+        batch = self._encode(model, X)
         kernel = self._kernel(model, batch)
-        if kernel is not None:
-            out = np.empty((len(batch), state.n_clusters + 1))
-            parameters = model.prior.kernel_parameters_given(log_u)
-            log_joint_rows(parameters, kernel.likelihood, state.arrays, kernel.rows, out)
-            return np.asarray(logsumexp(out, axis=1))
-        conditional = Model(model.prior.given_auxiliary(), model.likelihood)
-        rows = [batch.row(i) for i in range(len(batch))]
-        scores = [log_joint_row(conditional, state, row, fixed_auxiliary=True)[0] for row in rows]
-        return np.array([logsumexp(score) for score in scores]) + batch.log_base
+        scores = np.empty((self.assignments_[..., 0].size, len(batch)))
+        for draw, assignments in enumerate(self.assignments_.reshape(len(scores), -1)):
+            state = gibbs.chain_at(model, self._batch, assignments, np.nan).state
+            log_weights = np.log(model.prior.predictive_rule(state.masses))
+            joint = log_joint(model, state, batch, kernel, log_weights)
+            scores[draw] = logsumexp(joint, axis=1)
+        return scores
 
     def score_samples(self, X: Any) -> Floats:
         """Return the posterior log predictive of every row: the log of the mean over draws."""

@@ -1,37 +1,33 @@
 """`StreamingMixture`: the streaming estimator."""
 
 from collections.abc import Iterable
+from copy import copy
 from functools import partial
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from bnpstream.estimator.base import MixtureEstimator, require_whole
+from bnpstream.estimator.base import require_number, require_whole
+from bnpstream.estimator.reading import PosteriorReader
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Record
-from bnpstream.likelihoods import Batch, Likelihood
-from bnpstream.mixture import (
-    Event,
-    MixtureState,
-    Model,
-    log_joint,
-    log_prior_weights,
-    survivor,
-)
+from bnpstream.likelihoods import Likelihood
+from bnpstream.mixture import Event, survivor
+from bnpstream.mixture.sites import totals
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
-SCORED_CELLS = 4_000_000
-"""(row, cluster) scores held at a time: 32 MB."""
+SAME_ROWS = 1e-6
+"""Rows given again must add up to the posterior as closely as this."""
 
 
-class StreamingMixture(MixtureEstimator):
+class StreamingMixture(PosteriorReader):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
@@ -71,8 +67,9 @@ class StreamingMixture(MixtureEstimator):
         Keep what every row contributed, so that `refine` can revisit rows given again.
     merge_threshold : float, optional
         Merge two clusters that share rows when the model's log odds exceed this; by default
-        clusters are never merged. Merging happens after every `merge_every` rows, or at each
-        full window, and to finish.
+        clusters are never merged. 0 is even odds; 5, about 150 to 1, is conservative. Merging
+        happens after every `merge_every` rows, or at each full window, or with `keep_sites` in
+        `refine`, and to finish.
     merge_every : int
         Rows between merges where there is no window.
     engine : {"auto", "compiled", "reference"}
@@ -122,7 +119,6 @@ class StreamingMixture(MixtureEstimator):
     np.float64(1.0)
     """
 
-    state_: MixtureState
     window_: Window
     epochs_: list[ep.Epoch]
     lineage_: list[Event]
@@ -170,9 +166,14 @@ class StreamingMixture(MixtureEstimator):
         y : ignored
         """
         schedule = self._schedule(batch_fit=True)
-        self._absorb(X, schedule, fresh=True)
-        self._finish(schedule)
-        return self if schedule is None else self._relabel(X)
+        fresh = copy(self)  # the model stays what it was until the new one is ready
+        fresh.__dict__ = {name: x for name, x in vars(self).items() if not name.endswith("_")}
+        fresh._absorb(X, schedule)
+        fresh._finish(schedule)
+        if schedule is not None:
+            fresh._relabel(X)
+        self.__dict__ = fresh.__dict__
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Absorb the rows of X in order; any split of the same rows gives the same bits.
@@ -184,14 +185,15 @@ class StreamingMixture(MixtureEstimator):
         y : ignored
         """
         schedule = self._schedule(batch_fit=False)
-        self._absorb(X, schedule, fresh=not hasattr(self, "state_"))
+        self._absorb(X, schedule)
         return self if schedule is None else self._relabel(X)
 
     def finish(self) -> Self:
         """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
         self._fitted()
+        schedule = self._schedule(batch_fit=False)
         self.epochs_ = []
-        self._finish(self._schedule(batch_fit=False))
+        self._finish(schedule)
         return self
 
     def refine(self, X: Any, n_passes: int = 1) -> Self:
@@ -204,7 +206,9 @@ class StreamingMixture(MixtureEstimator):
         n_passes : int
             Sweeps at most.
         """
+        self._schedule(batch_fit=False)
         state, model, settings = self._fitted(), self._model(), self._settings()
+        sweeps = require_whole("n_passes", n_passes, 1)
         batch = self._encode(model, X)
         sites = self.window_.sites
         if not (self.keep_sites and sites.n_visited == state.n_observations):
@@ -214,16 +218,18 @@ class StreamingMixture(MixtureEstimator):
                 f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
                 f"got {len(batch)}"
             )
-        sweeps = require_whole("n_passes", n_passes, 1)
+        again = totals(sites, batch, state.n_clusters)[0]
+        if not np.allclose(again, state.statistics, rtol=SAME_ROWS, atol=SAME_ROWS):
+            raise ValueError("refine needs the rows absorbed so far, in order; these are others")
         schedule = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
-        outcomes = window.revisit(
-            model, state, sites, batch, settings, schedule, partial(self._kernel, model)
-        )
+        kernel_for = partial(self._kernel, model)
+        kernel_for(batch)
         self.epochs_ = []
-        self._keep(outcomes)
+        self._keep(window.revisit(model, state, sites, batch, settings, schedule, kernel_for))
         return self._relabel(X)
 
-    def _absorb(self, X: Any, schedule: window.Schedule | None, *, fresh: bool) -> None:
+    def _absorb(self, X: Any, schedule: window.Schedule | None) -> None:
+        fresh = not hasattr(self, "state_")
         model, settings = self._model(), self._settings()
         batch = model.likelihood.encode(X)
         kernel = self._kernel(model, batch)
@@ -232,22 +238,16 @@ class StreamingMixture(MixtureEstimator):
             self.state_ = adf.init(model, batch.n_statistics)
             self.window_ = Window()
             self.lineage_ = []
-        if self.window_.n_rows == 0:
-            self.window_.keep_rows = schedule is not None and schedule.n_revisits > 0
         self.epochs_ = []
         outcomes: Iterable[window.Outcome]
         if schedule is None:
+            self.window_.prepare(size=0, keep_rows=False)
             outcomes = adf.run(model, self.state_, batch, settings, kernel)
         else:
-            outcomes = window.run(
-                model,
-                self.state_,
-                self.window_,
-                batch,
-                settings,
-                schedule,
-                partial(self._kernel, model),
-            )
+            self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
+            posterior = (model, self.state_, self.window_)
+            kernel_for = partial(self._kernel, model)
+            outcomes = window.run(*posterior, batch, settings, schedule, kernel_for)
         records = self._keep(outcomes)
         self.log_evidence_ = np.concatenate([record.rows.log_evidence for record in records])
         ids = np.concatenate([record.rows.ids for record in records])
@@ -257,27 +257,24 @@ class StreamingMixture(MixtureEstimator):
         """File sweeps and events; return the records of new rows."""
         records = []
         for outcome in outcomes:
+            self.lineage_ += outcome.events
             if isinstance(outcome, Record):
                 records.append(outcome)
-                self.lineage_ += outcome.events
             elif isinstance(outcome, ep.Epoch):
                 self.epochs_.append(outcome)
-                self.lineage_ += outcome.events
-            else:
-                self.lineage_ += outcome
         return records
 
     def _finish(self, schedule: window.Schedule | None) -> None:
         if schedule is None:
+            self.window_.prepare(size=0, keep_rows=False)
             return
-        model = self._model()
-        held = self.window_
-        outcomes = window.finish(
-            model, self.state_, held, self._settings(), schedule, partial(self._kernel, model)
-        )
-        self._keep(outcomes)
+        model, settings = self._model(), self._settings()
+        kernel_for = partial(self._kernel, model)
+        self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
+        posterior = (model, self.state_, self.window_)
+        self._keep(window.finish(*posterior, settings, schedule, kernel_for))
         if not self.keep_sites:
-            held.freeze(held.n_rows)
+            self.window_.freeze(self.window_.n_rows)
 
     def _relabel(self, X: Any) -> Self:
         """Set the labels of rows as the posterior sees them now."""
@@ -290,8 +287,11 @@ class StreamingMixture(MixtureEstimator):
         size = require_whole("revisit", self.revisit, 0)
         n_revisits = require_whole("n_revisits", self.n_revisits, 1)
         merge_every = require_whole("merge_every", self.merge_every, 1)
-        if not self.tol >= 0.0:
-            raise ValueError(f"tol must be >= 0, got {self.tol!r}")
+        require_number("tol", self.tol, 0.0, np.inf)
+        if self.merge_threshold is not None:
+            require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
+        self._check_engine()
+        self._settings()
         if n_passes > 1 and size > 0:
             raise ValueError(
                 f"n_passes={n_passes} revisits all rows and revisit={size} the last ones: "
@@ -312,163 +312,23 @@ class StreamingMixture(MixtureEstimator):
 
     def _settings(self) -> adf.Settings:
         sigma = self._model().prior.smallest_mass
-        threshold = self.new_cluster_threshold
+        threshold: Any = self.new_cluster_threshold
         if threshold is None:
             threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
-        if not sigma <= threshold < 1.0:
+        if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):
             raise ValueError(
                 f"new_cluster_threshold (epsilon) must be in [{sigma:g}, 1), not below the prior's "
                 f"discount {sigma:g} (a cluster opened with less mass has no weight), "
                 f"got {threshold!r}"
             )
-        if not 0.0 <= self.min_responsibility < 1.0:
-            raise ValueError(
-                f"min_responsibility must be in [0, 1), got {self.min_responsibility!r}"
-            )
+        cut = require_number("min_responsibility", self.min_responsibility, 0.0, 1.0)
         prune = threshold if self.prune_threshold is None else self.prune_threshold
-        if not prune >= 0.0:
-            raise ValueError(f"prune_threshold must be >= 0, got {prune!r}")
-        return adf.Settings(float(threshold), float(self.min_responsibility), float(prune))
-
-    @property
-    def n_clusters_(self) -> int:
-        """Return the number of clusters."""
-        return self._fitted().n_clusters
-
-    @property
-    def cluster_ids_(self) -> NDArray[np.int64]:
-        """Return the stable ids in ascending order."""
-        return np.sort(self._fitted().ids)
-
-    @property
-    def weights_(self) -> Floats:
-        """Return S_k / sum S in the order of `cluster_ids_`."""
-        masses = self._fitted().masses[self._order()]
-        weights: Floats = masses / masses.sum()
-        return weights
-
-    @property
-    def means_(self) -> Floats:
-        """Return the posterior mean parameters in the order of `cluster_ids_`."""
-        return self._model().likelihood.posterior_mean(self._fitted().statistics[self._order()])
-
-    @property
-    def total_log_evidence_(self) -> float:
-        """Return the summed one-step-ahead log predictive of the stream."""
-        return self._fitted().log_evidence
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Return the number of rows absorbed."""
-        return self._fitted().n_observations
-
-    def _fitted(self) -> MixtureState:
-        check_is_fitted(self, "state_")
-        return self.state_
-
-    def _order(self) -> NDArray[np.intp]:
-        return np.argsort(self._fitted().ids)
-
-    def _log_joint(self, X: Any) -> list[Floats]:
-        """Return log joints in blocks of rows: clusters in order of id, the new one last."""
-        state, model = self._fitted(), self._model()
-        batch = self._encode(model, X)
-        columns = np.append(self._order(), state.n_clusters)
-        rows = max(1, SCORED_CELLS // columns.size)
-        parts = [batch.part(start, start + rows) for start in range(0, len(batch), rows)]
-        return [
-            log_joint(model, state, part, self._kernel(model, part))[:, columns] for part in parts
-        ]
-
-    def _encode(self, model: Model, X: Any) -> Batch:
-        batch = model.likelihood.encode(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return batch
+        prune = require_number("prune_threshold", prune, 0.0, 1.0)
+        return adf.Settings(float(threshold), cut, prune)
 
     def resolve_id(self, id: int) -> int | None:
         """Return the id that a cluster lives on as after merges, or None if it was dropped."""
-        self._fitted()
+        born = self._fitted().next_id
+        if not 0 <= id < born:
+            raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {born - 1}")
         return survivor(id, self.lineage_)
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the position in `cluster_ids_` of every row's likeliest cluster."""
-        return np.concatenate([np.argmax(block[:, :-1], axis=1) for block in self._log_joint(X)])
-
-    def predict_ids(self, X: Any) -> NDArray[np.int64]:
-        """Return the stable id of every row's likeliest cluster."""
-        return self.cluster_ids_[self.predict(X)]
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return every row's responsibilities over `cluster_ids_`; they sum to one.
-
-        The possibility of a new cluster is left out.
-        """
-        blocks = []
-        for block in self._log_joint(X):
-            known = block[:, :-1]
-            blocks.append(np.exp(known - logsumexp(known, axis=1, keepdims=True)))
-        return np.concatenate(blocks)
-
-    def score_samples(self, X: Any) -> Floats:
-        """Return the log predictive of every row, log h(x) and a new cluster included."""
-        return np.concatenate([logsumexp(block, axis=1) for block in self._log_joint(X)])
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log predictive of the rows."""
-        return float(self.score_samples(X).mean())
-
-    def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
-        """Return the n features with the largest mean of every cluster, largest first.
-
-        Parameters
-        ----------
-        n : int
-            Features a cluster.
-        feature_names : sequence of length n_features_in_, optional
-            Names to show; by default those of the data frame it was fitted on, else positions.
-
-        Returns
-        -------
-        top : list of lists of (name, value)
-            A list a cluster, in the order of `cluster_ids_`.
-        """
-        means = self.means_
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", range(means.shape[1]))
-        if len(feature_names) != means.shape[1]:
-            raise ValueError(
-                f"feature_names has {len(feature_names)} names for {means.shape[1]} features"
-            )
-        columns = np.argsort(-means, axis=1, kind="stable")[:, :n]
-        return [
-            [(feature_names[column], float(mean[column])) for column in chosen]
-            for mean, chosen in zip(means, columns, strict=True)
-        ]
-
-    def sample(
-        self, n_samples: int = 1, *, random_state: int | np.random.Generator = 0, **options: Any
-    ) -> tuple[Any, NDArray[np.int64]]:
-        """Draw rows from the posterior predictive.
-
-        Parameters
-        ----------
-        n_samples : int
-            Rows to draw.
-        random_state : int or numpy.random.Generator
-            Seed, or a source of randomness.
-        **options
-            For the likelihood; ``length=100`` words a document for `DirichletMultinomial`.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features_in_)
-            Rows.
-        ids : ndarray of shape (n_samples,)
-            Stable ids of the clusters they were drawn from; -1 for a cluster not seen so far.
-        """
-        state, model = self._fitted(), self._model()
-        rng = np.random.default_rng(random_state)
-        weights = np.exp(log_prior_weights(model.prior, state)[0])
-        slots = rng.choice(weights.size, size=n_samples, p=weights / weights.sum())
-        rows = model.likelihood.sample(state.candidates[slots], rng, **options)
-        return rows, np.append(state.ids, -1)[slots]

@@ -40,4 +40,5 @@ def run(
     model, state, batch, settings, kernel
         As in `visit`; the rows' contributions are not kept.
     """
-    return visit(model, state, batch, SiteBuffer(), SiteBuffer(), settings, kernel)
+    old, new = SiteBuffer(), SiteBuffer()
+    return visit(model, state, batch, old, new, settings, kernel, keep_sites=False)

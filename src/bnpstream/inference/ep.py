@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from bnpstream.inference.response import Settings
 from bnpstream.inference.visits import visit
 from bnpstream.likelihoods import Batch
@@ -20,7 +22,8 @@ class Epoch(NamedTuple):
     """Sum of the log predictives of every row given the others."""
     n_clusters: int
     drift: float
-    """Largest difference between the masses and the sum of the sites before the rebuild."""
+    """Largest difference between the totals and the sum of the sites before they are rebuilt; nan
+    where some rows have no site any more."""
     events: list[Event]
 
 
@@ -50,13 +53,19 @@ def sweep(
         For the compiled engine; None for the reference.
     """
     new = SiteBuffer(len(batch))
-    records = list(visit(model, state, batch, sites, new, settings, kernel))
-    sites.replace(new)
-    drift = 0.0
+    try:
+        records = list(visit(model, state, batch, sites, new, settings, kernel))
+    finally:  # interrupted, the rows not reached keep the sites they had
+        if new.n_visited < len(batch):
+            new.extend(sites.part(new.n_visited))
+        sites.replace(new)
+    drift = np.nan
     # Where the sites are all there is, the totals are their sum: subtraction drift ends here.
     if state.n_observations == len(batch):
         rebuilt = totals(sites, batch, state.n_clusters)
-        drift = float(abs(rebuilt[1] - state.masses).max())
+        held = (state.statistics, state.masses, state.log_vacancy)
+        pairs = zip(rebuilt, held, strict=True)
+        drift = max(float(np.abs(right - now).max(initial=0.0)) for right, now in pairs)
         state.rebuild(*rebuilt)
     return Epoch(
         len(batch),
@@ -88,10 +97,10 @@ def run(
     n_sweeps : int
         Sweeps at most.
     tolerance : float
-        Stop after a sweep whose `change` is not larger.
+        Stop after a sweep whose `change` is not larger and in which no cluster was born or died.
     """
     for _ in range(n_sweeps):
         epoch = sweep(model, state, batch, sites, settings, kernel)
         yield epoch
-        if epoch.change <= tolerance:
+        if epoch.change <= tolerance and not epoch.events:
             return

@@ -85,8 +85,8 @@ def sweep(
         For the compiled engine; None for the reference.
     """
     state = chain.state
-    if kernel is not None:
-        parameters = model.prior.kernel_parameters_given(state.auxiliary)
+    parameters = model.prior.kernel_parameters_given(state.auxiliary)
+    if kernel is not None and parameters is not None:
         done = 0
         while done < len(batch):
             state.make_room()

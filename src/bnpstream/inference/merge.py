@@ -53,7 +53,7 @@ def merge_all(
         ids, masses = state.ids[pairs.slots], state.masses[pairs.slots]
         taken: set[int] = set()
         for p in np.argsort(-odds, kind="stable"):
-            if odds[p] <= threshold:
+            if not odds[p] > threshold:
                 break
             if taken.isdisjoint(ids[:, p].tolist()):  # odds of what has changed are looked up anew
                 taken.update(ids[:, p].tolist())

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bnpstream.kernels.arrays import Options
+from bnpstream.kernels.arrays import NO_MASS, Options
 from bnpstream.likelihoods import Row
 from bnpstream.mixture import MixtureState, Model, log_joint_row
 
@@ -26,7 +26,7 @@ class Settings:
         The cut: a candidate is kept iff its log score is at least the best one's plus the
         logarithm of this; 0 keeps all.
     prune_threshold : float
-        A cluster that a revisit leaves with less mass is dropped.
+        A cluster that a revisit leaves with less mass is dropped; one left with none always is.
     """
 
     new_cluster_threshold: float
@@ -38,17 +38,22 @@ class Settings:
         """Return the cut on the scale of log scores."""
         return float(np.log(self.min_responsibility)) if self.min_responsibility > 0 else -np.inf
 
-    def alive(self, model: Model) -> float:
-        """Return the mass below which a cluster is not one without the row being visited."""
-        return max(model.prior.smallest_mass, self.prune_threshold)
+    @property
+    def least_mass(self) -> float:
+        """Return the mass below which a cluster is dropped."""
+        return max(self.prune_threshold, NO_MASS)
+
+    def dead_mass(self, model: Model) -> float:
+        """Return the mass up to which a cluster is none without the row being visited."""
+        return max(model.prior.smallest_mass, self.least_mass)
 
     def options(self, model: Model) -> Options:
         """Return what compiled loops need to know."""
         return Options(
             self.new_cluster_threshold,
             self.log_min_responsibility,
-            self.prune_threshold,
-            self.alive(model),
+            self.least_mass,
+            self.dead_mass(model),
         )
 
 

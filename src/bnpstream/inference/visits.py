@@ -7,7 +7,7 @@ import numpy as np
 
 from bnpstream.inference.response import Settings, respond
 from bnpstream.kernels import visits as compiled
-from bnpstream.kernels.arrays import GONE, NO_MASS, Events, Floats, Integers, Trace
+from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Trace
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.lineage import read_events
@@ -35,6 +35,8 @@ def visit(
     new: SiteBuffer,
     settings: Settings,
     kernel: KernelArguments | None,
+    *,
+    keep_sites: bool = True,
 ) -> Iterator[Record]:
     """Visit the rows of a batch that `new` has no site of, yielding a record now and then.
 
@@ -56,6 +58,8 @@ def visit(
     kernel : KernelArguments or None
         From `Model.kernel_arguments` for the compiled engine; None for the reference. Both
         make the same decisions from the same state.
+    keep_sites : bool
+        Whether `new` is wanted afterwards.
     """
     n = len(batch)
     old.make_room(n, 0)
@@ -72,6 +76,8 @@ def visit(
             ]
         else:
             events = _visit_compiled(model, state, stop, old, new, settings, kernel, trace)
+        if not keep_sites:
+            new.discard()
         yield Record(state.n_observations, trace.part(start, stop), events)
 
 
@@ -92,7 +98,7 @@ def _visit_row(
     state.take_out(slots[present], shares[present], row)
     response = respond(model, state, row, settings)
     q, opens = response.responsibilities, response.opens
-    home = _home(state, slots[present], shares[present], settings.alive(model))
+    home = _home(state, slots[present], shares[present], settings.dead_mass(model))
     if opens and home is not None:  # a singleton reborn keeps its slot and id
         q[home] += q[-1]
         q, opens = q[:-1], False
@@ -110,13 +116,13 @@ def _visit_row(
     new.append(chosen, q[chosen])
     trace.log_evidence[i] = response.log_evidence
     trace.ids[i] = state.ids[np.argmax(q)]
-    yield from _drop_light(state, slots, old, new, settings.prune_threshold)
+    yield from _drop_light(state, slots, old, new, settings.least_mass)
     trace.n_clusters[i] = state.n_clusters
 
 
-def _home(state: MixtureState, slots: Integers, shares: Floats, alive: float) -> int | None:
+def _home(state: MixtureState, slots: Integers, shares: Floats, dead_mass: float) -> int | None:
     """Return the row's heaviest cluster that is none without it, or None."""
-    dead = state.masses[slots] <= alive + NO_MASS
+    dead = state.masses[slots] <= dead_mass
     if not dead.any():
         return None
     return int(slots[np.argmax(np.where(dead, shares, -1.0))])

@@ -7,6 +7,7 @@ call, so nothing depends on how the stream was cut into batches.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bnpstream.inference import ep
 from bnpstream.inference.merge import merge_all
@@ -39,7 +40,13 @@ class Schedule:
     merge_threshold: float | None = None
 
 
-Outcome = Record | ep.Epoch | list[Event]
+class Merges(NamedTuple):
+    """Clusters merged at one time."""
+
+    events: list[Event]
+
+
+Outcome = Record | ep.Epoch | Merges
 KernelFor = Callable[[Batch], KernelArguments | None]
 
 
@@ -71,20 +78,22 @@ def run(
 
     Yields
     ------
-    outcome : Record, Epoch or list of Event
+    outcome : Record, Epoch or Merges
         Of new rows, of a sweep, of merges.
     """
     start = 0
     while start < len(batch):
         # A full window is swept when the next row comes: with size >= n it never is.
-        if schedule.size is not None and window.n_rows >= schedule.size:
+        while schedule.size is not None and window.n_rows >= schedule.size:
             yield from finish(model, state, window, settings, schedule, kernel_for)
             window.freeze(_frozen(schedule, window.n_rows))
         room = len(batch) if schedule.size is None else schedule.size - window.n_rows
         part = batch.part(start, start + room)
         sites = SiteBuffer(len(part))
-        yield from visit(model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
-        window.append(part, sites)
+        try:
+            yield from visit(model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
+        finally:  # interrupted, what was visited is in the window
+            window.append(part.part(0, sites.n_visited), sites)
         start += len(part)
 
 
@@ -118,7 +127,7 @@ def revisit(
 ) -> Iterator[Outcome]:
     """Merge what belongs together, sweep the rows, and merge what the sweeps brought together."""
     if schedule.merge_threshold is not None:
-        yield merge_all(model, state, sites, schedule.merge_threshold)
+        yield Merges(merge_all(model, state, sites, schedule.merge_threshold))
     if batch is None:
         return
     yield from ep.run(
@@ -132,4 +141,4 @@ def revisit(
         tolerance=schedule.tolerance,
     )
     if schedule.merge_threshold is not None:
-        yield merge_all(model, state, sites, schedule.merge_threshold)
+        yield Merges(merge_all(model, state, sites, schedule.merge_threshold))

@@ -1,4 +1,8 @@
-"""ADF-NRM, Algorithm 1, compiled (twin: ``bnpstream.inference.adf``)."""
+"""The step that every algorithm shares, compiled.
+
+Twins: ``mixture.predict`` (`log_joint`), ``inference.response`` (`respond`) and
+``MixtureState.add`` (`absorb`).
+"""
 
 import math
 from typing import Any
@@ -95,13 +99,11 @@ def absorb(clusters: Clusters, rows: SparseRows, i: int, opens: bool, q: Floats)
 
 
 @njit(cache=True)
-def log_joint_rows(
-    prior: Any, likelihood: Any, clusters: Clusters, rows: SparseRows, out: Floats
-) -> None:
-    """Fill out[i, :K + 1] with the log joint of every row, log h(x) included."""
+def log_predictive_rows(likelihood: Any, clusters: Clusters, rows: SparseRows, out: Floats) -> None:
+    """Fill out[i, :K + 1] with the log predictive of every row, log h(x) included."""
     slots = clusters.counters[N_CLUSTERS] + 1
     scratch = make_scratch_compiled(clusters.masses.size)
     for i in range(rows.log_base.size):
-        log_joint(prior, likelihood, clusters, rows, i, scratch)
-        for k in range(slots):
-            out[i, k] = scratch.log_scores[k] + rows.log_base[i]
+        scratch.log_scores[:slots] = rows.log_base[i]
+        add_log_predictive(likelihood, clusters, rows, i, scratch)
+        out[i] = scratch.log_scores[:slots]

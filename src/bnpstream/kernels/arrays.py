@@ -92,10 +92,10 @@ class Options(NamedTuple):
 
     new_cluster_threshold: float
     log_min_responsibility: float
-    prune_threshold: float
+    least_mass: float
     """A cluster left with less mass is dropped."""
-    alive: float
-    """Up to this mass a cluster is not one without the row being visited."""
+    dead_mass: float
+    """Up to this mass a cluster is none without the row being visited."""
 
 
 class Trace(NamedTuple):

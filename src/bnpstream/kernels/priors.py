@@ -21,6 +21,7 @@ NEWTON_TOLERANCE = 1e-8
 """Newton doubles the correct digits, so a step this small leaves nothing to gain."""
 NEWTON_STEPS = 200
 LONGEST_STEP = 4.0
+"""Of Newton's method at first; it doubles until the root is enclosed."""
 TAIL_NATS = 37.0
 """exp(-37) is 2^-53: what lies farther below the mode does not change a double."""
 TRAPEZOID_NODES = 128
@@ -77,7 +78,7 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
 def discounted_log_weights(discount: float, new: float, clusters: Clusters, out: Floats) -> None:
     """Normalise existing max(S_k - sigma, 0) and new weight: Eq. (23)."""
     K = clusters.counters[N_CLUSTERS]
-    total = new
+    total = max(new, 0.0)
     for k in range(K):
         total += max(clusters.masses[k] - discount, 0.0)
     log_total = math.log(total)
@@ -112,7 +113,7 @@ def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
         return math.log(n * prior.tilt / prior.concentration)
     if prior.tilt == 0.0:
         return math.log(prior.discount * count / prior.concentration) / prior.discount
-    low, high = -np.inf, np.inf
+    low, high, longest = -np.inf, np.inf, LONGEST_STEP
     v = start if math.isfinite(start) else math.log(prior.tilt)
     for _ in range(NEWTON_STEPS):
         s, t, log_shifted = auxiliary_terms(prior, v)
@@ -123,10 +124,12 @@ def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
             low = v
         else:
             high = v
-        step = min(max(-g / slope, -LONGEST_STEP), LONGEST_STEP)
+        step = min(max(-g / slope, -longest), longest)
         if abs(step) <= NEWTON_TOLERANCE:
             return v + step
-        if not (low < v + step < high) and math.isfinite(low) and math.isfinite(high):
+        if not (math.isfinite(low) and math.isfinite(high)):
+            longest *= 2.0
+        elif not (low < v + step < high):
             step = 0.5 * (low + high) - v
         v += step
     return v

@@ -24,7 +24,6 @@ from bnpstream.kernels.arrays import (
     LOG_EVIDENCE,
     N_CLUSTERS,
     N_OBSERVATIONS,
-    NO_MASS,
     TOTAL_MASS,
     Clusters,
     Events,
@@ -38,10 +37,10 @@ from bnpstream.kernels.likelihoods import take_out_sparse_row
 
 
 @njit(cache=True)
-def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, alive: float) -> int:
+def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, dead_mass: float) -> int:
     """Subtract site i from the posterior: what is left is the cavity.
 
-    Return the slot of the row's heaviest cluster that is left with mass `alive` or less, or
+    Return the slot of the row's heaviest cluster that is left with mass `dead_mass` or less, or
     GONE: without this row it has no prior weight, or would be dropped.
     """
     home, most = GONE, 0.0
@@ -54,7 +53,7 @@ def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, alive: 
         vacancy = clusters.log_vacancy[k] - math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
         clusters.totals[TOTAL_MASS] -= share
-        if clusters.masses[k] <= alive + NO_MASS and share > most:
+        if clusters.masses[k] <= dead_mass and share > most:
             home, most = k, share
     return home
 
@@ -164,7 +163,7 @@ def visit(
         ):
             return i
         first = old.indptr[i] == old.indptr[i + 1]
-        home = take_out(clusters, rows, i, old, options.alive)
+        home = take_out(clusters, rows, i, old, options.dead_mass)
         log_auxiliary = log_joint(prior, likelihood, clusters, rows, i, scratch)
         log_evidence, opens = respond(slots, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
@@ -183,6 +182,6 @@ def visit(
         put_down(new, i, clusters.counters[N_CLUSTERS], q)
         trace.log_evidence[i] = log_evidence
         trace.ids[i] = clusters.ids[likeliest]
-        drop_light(clusters, old, new, i, rows.log_base.size, options.prune_threshold, events)
+        drop_light(clusters, old, new, i, rows.log_base.size, options.least_mass, events)
         trace.n_clusters[i] = clusters.counters[N_CLUSTERS]
     return stop

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.adf import log_joint_rows
+from bnpstream.kernels.adf import log_predictive_rows
 from bnpstream.kernels.arrays import NO_MASS
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.model import KernelArguments, Model
@@ -48,7 +48,11 @@ def log_prior_weights(
 
 
 def log_joint(
-    model: Model, state: MixtureState, batch: Batch, kernel: KernelArguments | None
+    model: Model,
+    state: MixtureState,
+    batch: Batch,
+    kernel: KernelArguments | None,
+    log_weights: Floats | None = None,
 ) -> Floats:
     """Return log(prior weight x predictive) of every row in every cluster and a new one.
 
@@ -60,17 +64,21 @@ def log_joint(
         n encoded rows.
     kernel : KernelArguments or None
         From `Model.kernel_arguments` for the compiled engine; None for the reference.
+    log_weights : ndarray of shape (K + 1,), optional
+        Prior log weights to use; by default those of the posterior.
 
     Returns
     -------
     log_scores : ndarray of shape (n, K + 1)
         log h(x) included: their logsumexp is the log predictive of the row.
     """
+    if log_weights is None:
+        log_weights = log_prior_weights(model.prior, state)[0]
     out = np.empty((len(batch), state.n_clusters + 1))
     if kernel is not None:
-        log_joint_rows(kernel.prior, kernel.likelihood, state.arrays, kernel.rows, out)
-        return out
-    for i in range(len(batch)):
-        row = batch.row(i)
-        out[i] = log_joint_row(model, state, row)[0] + row.log_base
-    return out
+        log_predictive_rows(kernel.likelihood, state.arrays, kernel.rows, out)
+    else:
+        for i in range(len(batch)):
+            row = batch.row(i)
+            out[i] = model.likelihood.log_predictive(state.candidates, row) + row.log_base
+    return out + log_weights

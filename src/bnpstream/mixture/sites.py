@@ -73,6 +73,12 @@ class SiteBuffer:
         self.arrays.shares[start : start + entries] = other.arrays.shares[:entries]
         self.n_visited += rows
 
+    def part(self, start: int) -> Self:
+        """Return a copy of the sites from row `start` on."""
+        other = self.copy()
+        other.forget(start)
+        return other
+
     def replace(self, other: Self) -> None:
         """Take over the sites of another buffer."""
         self.n_visited, self.arrays = other.n_visited, other.arrays
@@ -90,6 +96,10 @@ class SiteBuffer:
         shared = lost[place[rows[lost]] != GONE]
         shares[place[rows[shared]]] += shares[shared]
         slots[shared], shares[shared] = GONE, 0.0
+
+    def discard(self) -> None:
+        """Forget all entries but not how many rows were visited: nobody will come back."""
+        self.arrays.indptr[self.n_visited] = 0
 
     def relabel(self, dropped: int, moved: int) -> None:
         """Follow a drop: entries of `dropped` are gone, `moved` now has its slot."""

@@ -28,6 +28,24 @@ class Window:
         """Return the number of rows held."""
         return self.sites.n_visited
 
+    def prepare(self, *, size: int | None, keep_rows: bool) -> None:
+        """Make ready for a schedule; what it could not revisit is frozen.
+
+        Parameters
+        ----------
+        size : int or None
+            Rows it will hold; None for any number.
+        keep_rows : bool
+            Whether rows will be needed, or only sites.
+        """
+        if keep_rows and not self.keep_rows:
+            self.freeze(self.n_rows)
+        if size == 0:
+            self.freeze(self.n_rows)
+        self.keep_rows = keep_rows
+        if not keep_rows:
+            self._parts = []
+
     def append(self, batch: Batch, sites: SiteBuffer) -> None:
         """Add rows that have been visited."""
         if self.keep_rows:
@@ -36,12 +54,12 @@ class Window:
 
     def batch(self) -> Batch:
         """Return all rows as one batch."""
-        if len(self._parts) > 1:
+        if len(self._parts) != 1:
             self._parts = [Batch.joined(self._parts)]
         return self._parts[0]
 
     def freeze(self, rows: int) -> None:
         """Let go of the oldest rows: they can no longer be revisited."""
-        if self.keep_rows:
+        if self.keep_rows and self.n_rows > 0:
             self._parts = [self.batch().part(rows, self.n_rows)]
         self.sites.forget(rows)

@@ -19,6 +19,9 @@ from bnpstream.kernels.priors import (
 )
 from bnpstream.priors.base import Floats
 
+WIDEST = 1e9
+"""Farther from its mode than this no density of log u reaches."""
+
 
 def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> float:
     """Return the root of a falling function by Newton's method, kept inside a bracket.
@@ -30,7 +33,7 @@ def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> fl
     start : float
         First guess: the last root.
     """
-    low, high = -np.inf, np.inf
+    low, high, longest = -np.inf, np.inf, LONGEST_STEP
     v = start
     for _ in range(NEWTON_STEPS):
         g, slope = score(v)
@@ -38,10 +41,12 @@ def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> fl
             low = v
         else:
             high = v
-        step = min(max(-g / slope, -LONGEST_STEP), LONGEST_STEP)
+        step = min(max(-g / slope, -longest), longest)
         if abs(step) <= NEWTON_TOLERANCE:
             return v + step
-        if not low < v + step < high and np.isfinite(low) and np.isfinite(high):
+        if not (np.isfinite(low) and np.isfinite(high)):
+            longest *= 2.0
+        elif not low < v + step < high:
             step = 0.5 * (low + high) - v
         v += step
     return v
@@ -59,6 +64,10 @@ def trapezoid_nodes(log_density: Callable[[Floats], Floats], mode: float) -> Flo
     def end(direction: float) -> float:
         widths = np.append(0.0, 2.0 ** np.arange(-20, 4))
         while not (outside := first_below(widths, direction)):
+            if widths[-1] > WIDEST:
+                raise FloatingPointError(
+                    f"the density of log u at {mode:g} does not fall off: is it log-concave?"
+                )
             widths = widths[-1] * 2.0 ** np.arange(4)
         finer = np.linspace(widths[outside - 1], widths[outside], 40)
         return mode + direction * float(finer[first_below(finer, direction)])

@@ -13,8 +13,10 @@ from scipy.optimize import brentq
 
 Floats = NDArray[np.float64]
 
-LOG_CONCENTRATION_RANGE = (-14.0, 14.0)
-"""Where `with_expected_clusters` looks: concentrations from about 1e-6 to 1e6."""
+LOG_CONCENTRATION_RANGE = (-9.0, 14.0)
+"""Where `with_expected_clusters` looks: concentrations from about 1e-4 to 1e6."""
+TINY_DISCOUNT = 1e-9
+"""Below this a discount changes an expected number of clusters by less than rounding does."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -164,12 +166,13 @@ class Prior(ABC):
             return prior.expected_clusters(n) - n_clusters
 
         low, high = LOG_CONCENTRATION_RANGE
-        fewest, most = n_clusters + excess(low), n_clusters + excess(high)
-        if not fewest < n_clusters < most:
+        fewest, most = excess(low), excess(high)
+        if not fewest < 0.0 < most:
             raise ValueError(
-                f"no concentration makes {self!r} expect {n_clusters} clusters among {n} "
-                f"observations: it expects {fewest:.4g} to {most:.4g}; a smaller discount "
-                "allows fewer clusters, a larger one more"
+                f"no concentration from {math.exp(low):.1g} to {math.exp(high):.1g} makes {self!r} "
+                f"expect {n_clusters} clusters among {n} observations: it expects "
+                f"{n_clusters + fewest:.4g} to {n_clusters + most:.4g}; a smaller discount allows "
+                "fewer clusters, a larger one more"
             )
         return self._with_concentration(math.exp(brentq(excess, low, high, xtol=1e-9)))
 
@@ -220,10 +223,23 @@ class Prior(ABC):
         return -np.expm1(log_vacancy)
 
 
+def conditional_sizes(masses: Floats, occupancy: Floats) -> Floats:
+    """Return S_k / p_k, the mass given that the cluster exists: at least one, even if p_k = 0."""
+    sizes = np.ones(np.broadcast_shapes(masses.shape, occupancy.shape))
+    np.divide(masses, occupancy, out=sizes, where=occupancy > 0.0)
+    return np.maximum(sizes, 1.0)
+
+
 def check_positive(name: str, value: float, least: float = 0.0) -> None:
     """Raise ValueError unless `value` is a finite number above `least`."""
     if not (np.isfinite(value) and value > least):
         raise ValueError(f"{name} must be a finite number > {least:g}, got {value!r}")
+
+
+def check_observations(n: int) -> None:
+    """Raise ValueError unless n is at least one."""
+    if n < 1:
+        raise ValueError(f"the number of observations must be at least 1, got {n!r}")
 
 
 def check_discount(value: float) -> None:
@@ -234,7 +250,7 @@ def check_discount(value: float) -> None:
 
 def discounted_log_weights(masses: Floats, discount: float, new: float) -> Floats:
     """Return normalised log weights of max(S_k - sigma, 0) and of a new weight, Eq. (23)."""
-    weights = np.append(np.maximum(masses - discount, 0.0), new)
+    weights = np.maximum(np.append(masses - discount, new), 0.0)
     return log_normalized(weights)
 
 

@@ -24,7 +24,8 @@ from bnpstream.kernels.priors import NEWTON_STEPS
 from bnpstream.priors.base import Floats
 
 NEGLIGIBLE = 1e-12
-FIRST_STEP, GROWTH = 0.02, 1.5
+LARGEST_LOG_UNIT = 250.0
+FIRST_STEP, GROWTH, LARGEST_STEP = 0.02, 1.5, 4.0
 STEP = 0.1
 PHASE = 0.25
 """With STEP = 0.1 the phase of (1 - s)^-n turns by at most STEP / PHASE = 0.4 from node to node."""
@@ -49,15 +50,15 @@ def expected_laplace_exponent(
         return _survival(laplace_exponent, density, n, v)
 
     # In units of u with phi(u) = 1 the total mass T is of order one, so U_n is of order n.
-    unit = brentq(lambda v: float(laplace_exponent(np.exp(v))) - 1.0, -350.0, 350.0)
+    unit = _log_unit(laplace_exponent)
     # Steps that grow away from there cover its distribution, however sharp or heavy-tailed.
     center = float(unit + np.log(n))
     low, high, step = [center], [center], FIRST_STEP
     while (1.0 - survival(low[-1])) * laplace_exponent(np.exp(low[-1])) > NEGLIGIBLE:
-        low, step = [*low, low[-1] - step], GROWTH * step
+        low, step = [*low, low[-1] - step], min(GROWTH * step, LARGEST_STEP)
     step = FIRST_STEP
     while survival(high[-1]) * laplace_exponent(np.exp(high[-1])) > NEGLIGIBLE:
-        high, step = [*high, high[-1] + step], GROWTH * step
+        high, step = [*high, high[-1] + step], min(GROWTH * step, LARGEST_STEP)
     # Below the first edge the survival is one and the integral is phi itself.
     edges = np.array([*reversed(low), *high[1:]])
     panels = np.diff(edges)[:, None]
@@ -66,6 +67,20 @@ def expected_laplace_exponent(
     integrand = np.exp(inner) * density(np.exp(inner)) * np.array([survival(v) for v in inner])
     above = (0.5 * panels * weights).ravel() @ integrand
     return float(laplace_exponent(np.exp(edges[0]))) + float(above)
+
+
+def _log_unit(laplace_exponent: Callable[..., np.ndarray]) -> float:
+    """Return log u where phi(u) = 1."""
+
+    def excess(v: float) -> float:
+        return float(laplace_exponent(np.exp(v))) - 1.0
+
+    if not excess(-LARGEST_LOG_UNIT) < 0.0 < excess(LARGEST_LOG_UNIT):
+        raise ValueError(
+            "this prior's total mass is outside the range of a double; "
+            "take a larger discount, or a concentration nearer to one"
+        )
+    return float(brentq(excess, -LARGEST_LOG_UNIT, LARGEST_LOG_UNIT))
 
 
 def _survival(

@@ -9,12 +9,19 @@ from scipy.special import digamma, expit, gammaln
 
 from bnpstream.kernels.priors import GeneralizedGammaParameters, PointParameters
 from bnpstream.priors.base import (
+    TINY_DISCOUNT,
     Floats,
     check_discount,
+    check_observations,
     check_positive,
+    conditional_sizes,
     discounted_log_weights,
 )
 from bnpstream.priors.normalized import Complex, NormalizedRandomMeasure
+from bnpstream.priors.pitman_yor import PitmanYor
+
+LARGEST_RATE = 440.0
+"""exp(-440) is the least tilt whose square is a double."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +96,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
 
     def log_auxiliary_joint(self, v: Floats, masses: Floats, occupancy: Floats, n: float) -> Floats:
         """Return n v + (sigma K - n) log(u+tau) - phi(u) and the terms without u."""
-        sizes = np.maximum(masses / occupancy, 1.0)
+        sizes = conditional_sizes(masses, occupancy)
         gammas = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
         constant = occupancy @ (np.log(self.concentration) + gammas)
         log_shifted = self._shares(v)[2]
@@ -173,11 +180,27 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         return float(tables + gammaln(a) - gammaln(a + counts.sum()))
 
     def expected_clusters(self, n: int) -> float:
-        """Return E[K_n]; in closed form for sigma = 0."""
-        if self.discount > 0.0:
-            return super().expected_clusters(n)
+        """Return E[K_n]; in closed form for sigma = 0 and for tau = 0."""
+        check_observations(n)
         a = self.concentration
-        return float(a * (digamma(a + n) - digamma(a)))
+        if self.discount < TINY_DISCOUNT:
+            return float(a * (digamma(a + n) - digamma(a)))
+        if self.tilt == 0.0:
+            return PitmanYor(0.0, self.discount).expected_clusters(n)
+        # In units of u with phi(1) = 1 nothing leaves the range of a double.
+        rate = np.log1p(self.discount / (a * self.tilt**self.discount)) / self.discount
+        if rate > LARGEST_RATE:
+            raise ValueError(
+                f"the total mass of {self!r} is outside the range of a double; "
+                "take a larger discount or concentration"
+            )
+        log_unit = float(np.log(self.tilt) + rate + np.log(-np.expm1(-rate)))
+        scaled = GeneralizedGamma(
+            float(a * np.exp(self.discount * log_unit)),
+            self.discount,
+            float(np.exp(np.log(self.tilt) - log_unit)),
+        )
+        return NormalizedRandomMeasure.expected_clusters(scaled, n)
 
     def kernel_parameters(self) -> GeneralizedGammaParameters:
         """Return the parameters of the compiled rule."""

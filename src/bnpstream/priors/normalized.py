@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from bnpstream.priors.auxiliary import find_mode, trapezoid_nodes
-from bnpstream.priors.base import Floats, Prior, log_normalized
+from bnpstream.priors.base import Floats, Prior, conditional_sizes, log_normalized
 from bnpstream.priors.expectation import expected_laplace_exponent
 
 Complex = NDArray[np.complex128]
@@ -63,7 +63,7 @@ class NormalizedRandomMeasure(Prior):
             Number of observations.
         """
         u = np.exp(v)
-        moments = self.log_tilted_moment(_sizes(masses, occupancy)[:, None], u)
+        moments = self.log_tilted_moment(conditional_sizes(masses, occupancy)[:, None], u)
         joint: Floats = n * v - self.laplace_exponent(u) + occupancy @ moments
         return joint
 
@@ -75,7 +75,7 @@ class NormalizedRandomMeasure(Prior):
         phi' = kappa_1 and kappa_m' = -kappa_{m+1}, so both follow from tilted moments.
         """
         u = np.exp(np.array([v]))
-        sizes = np.append(_sizes(masses, occupancy), 1.0)
+        sizes = np.append(conditional_sizes(masses, occupancy), 1.0)
         log_moments = [self.log_tilted_moment(sizes + j, u) for j in range(3)]
         first = u * np.exp(log_moments[1] - log_moments[0])
         second = u * u * np.exp(log_moments[2] - log_moments[0])
@@ -131,8 +131,10 @@ class NormalizedRandomMeasure(Prior):
     ) -> Floats:
         """Return log kappa_{S_i+S_j} - log kappa_{S_i} - log kappa_{S_j} at u, soft as in q(U)."""
         u = np.exp(np.array([auxiliary]))
-        apart = (occupancy * self.log_tilted_moment(_sizes(masses, occupancy), u)).sum(axis=0)
-        together = joint * self.log_tilted_moment(_sizes(masses.sum(axis=0), joint), u)
+        apart = (occupancy * self.log_tilted_moment(conditional_sizes(masses, occupancy), u)).sum(
+            axis=0
+        )
+        together = joint * self.log_tilted_moment(conditional_sizes(masses.sum(axis=0), joint), u)
         log_odds: Floats = together - apart
         return log_odds
 
@@ -182,8 +184,3 @@ class NormalizedRandomMeasure(Prior):
         hard, n = np.ones_like(counts), float(counts.sum())
         counts = counts.copy()
         return lambda v: float(self.log_auxiliary_joint(np.array([v]), counts, hard, n)[0])
-
-
-def _sizes(masses: Floats, occupancy: Floats) -> Floats:
-    """Return S_k / p_k, the mass given that the cluster exists: at least one."""
-    return np.maximum(masses / occupancy, 1.0)

@@ -7,10 +7,13 @@ from scipy.special import digamma, gammaln
 
 from bnpstream.kernels.priors import PitmanYorParameters
 from bnpstream.priors.base import (
+    TINY_DISCOUNT,
     Floats,
     Prior,
     check_discount,
+    check_observations,
     check_positive,
+    conditional_sizes,
     discounted_log_weights,
 )
 
@@ -63,11 +66,12 @@ class PitmanYor(Prior):
         """Return the prior log odds of a joint cluster (see `Prior.log_merge_odds`)."""
 
         def seated(mass: Floats, occupied: Floats) -> Floats:
-            sizes = np.maximum(mass / occupied, 1.0)
+            sizes = conditional_sizes(mass, occupied)
             filled: Floats = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
             return occupied * filled
 
-        opened = float(np.log(self.concentration + self.discount * (count - 1.0)))
+        # Two clusters are there to be merged, however little of them E[K'] counts.
+        opened = float(np.log(self.concentration + self.discount * (max(count, 2.0) - 1.0)))
         together = seated(masses.sum(axis=0), joint) + joint * opened
         apart: Floats = (seated(masses, occupancy) + occupancy * opened).sum(axis=0)
         return together - apart
@@ -90,14 +94,15 @@ class PitmanYor(Prior):
 
     def expected_clusters(self, n: int) -> float:
         """Return E[K_n] = sum over rows of the chance of a new cluster, in closed form."""
+        check_observations(n)
         theta, sigma = self.concentration, self.discount
-        if sigma == 0.0:
+        if sigma < TINY_DISCOUNT:  # the limit: the difference is below what gammaln resolves
             return float(theta * (digamma(theta + n) - digamma(theta)))
         # theta/sigma ((theta+sigma)_n / (theta)_n - 1), with theta (theta)_n^-1 taken together
         # so that theta = 0 and theta < 0 need no other formula.
-        log_ratio = gammaln(theta + sigma + n) - gammaln(theta + sigma + 1.0)
-        log_ratio += gammaln(theta + 1.0) - gammaln(theta + n)
-        return float(((theta + sigma) * np.exp(log_ratio) - theta) / sigma)
+        log_ratio = gammaln(theta + sigma + n) - gammaln(theta + n)
+        log_ratio += gammaln(theta + 1.0) - gammaln(theta + sigma + 1.0)
+        return float((theta * np.expm1(log_ratio) + sigma * np.exp(log_ratio)) / sigma)
 
     def kernel_parameters(self) -> PitmanYorParameters:
         """Return the parameters of the compiled rule."""

@@ -1,0 +1,156 @@
+"""What a fitted posterior says: attributes, predictions, samples."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from bnpstream.estimator.base import MixtureEstimator, require_whole
+from bnpstream.mixture import MixtureState, log_joint, log_prior_weights
+
+Floats = NDArray[np.float64]
+
+SCORED_CELLS = 4_000_000
+"""(row, cluster) scores held at a time: 32 MB."""
+
+
+class PosteriorReader(MixtureEstimator):
+    """Reads off a `MixtureState` in `state_`; everything is in the order of `cluster_ids_`."""
+
+    state_: MixtureState
+
+    @property
+    def n_clusters_(self) -> int:
+        """Return the number of clusters."""
+        return self._fitted().n_clusters
+
+    @property
+    def cluster_ids_(self) -> NDArray[np.int64]:
+        """Return the stable ids in ascending order."""
+        return np.sort(self._fitted().ids)
+
+    @property
+    def weights_(self) -> Floats:
+        """Return S_k / sum S in the order of `cluster_ids_`."""
+        masses = self._fitted().masses[self._order()]
+        weights: Floats = masses / masses.sum()
+        return weights
+
+    @property
+    def means_(self) -> Floats:
+        """Return the posterior mean parameters in the order of `cluster_ids_`."""
+        return self._model().likelihood.posterior_mean(self._fitted().statistics[self._order()])
+
+    @property
+    def total_log_evidence_(self) -> float:
+        """Return the summed one-step-ahead log predictive of the stream."""
+        return self._fitted().log_evidence
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Return the number of rows absorbed."""
+        return self._fitted().n_observations
+
+    def _fitted(self) -> MixtureState:
+        check_is_fitted(self, "state_")
+        return self.state_
+
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self._fitted().ids)
+
+    def _log_joint(self, X: Any) -> list[Floats]:
+        """Return log joints in blocks of rows: clusters in order of id, the new one last."""
+        state, model = self._fitted(), self._model()
+        batch = self._encode(model, X)
+        columns = np.append(self._order(), state.n_clusters)
+        rows = max(1, SCORED_CELLS // columns.size)
+        parts = [batch.part(start, start + rows) for start in range(0, len(batch), rows)]
+        return [
+            log_joint(model, state, part, self._kernel(model, part))[:, columns] for part in parts
+        ]
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Return the position in `cluster_ids_` of every row's likeliest cluster."""
+        return np.concatenate([np.argmax(block[:, :-1], axis=1) for block in self._log_joint(X)])
+
+    def predict_ids(self, X: Any) -> NDArray[np.int64]:
+        """Return the stable id of every row's likeliest cluster."""
+        return self.cluster_ids_[self.predict(X)]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return every row's responsibilities over `cluster_ids_`; they sum to one.
+
+        The possibility of a new cluster is left out.
+        """
+        blocks = []
+        for block in self._log_joint(X):
+            known = block[:, :-1]
+            blocks.append(np.exp(known - logsumexp(known, axis=1, keepdims=True)))
+        return np.concatenate(blocks)
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the log predictive of every row, log h(x) and a new cluster included."""
+        return np.concatenate([logsumexp(block, axis=1) for block in self._log_joint(X)])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log predictive of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
+        """Return the n features with the largest mean of every cluster, largest first.
+
+        Parameters
+        ----------
+        n : int
+            Features a cluster.
+        feature_names : sequence of length n_features_in_, optional
+            Names to show; by default those of the data frame it was fitted on, else positions.
+
+        Returns
+        -------
+        top : list of lists of (name, value)
+            A list a cluster, in the order of `cluster_ids_`.
+        """
+        require_whole("n", n, 1)
+        means = self.means_
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", range(means.shape[1]))
+        if len(feature_names) != means.shape[1]:
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names for {means.shape[1]} features"
+            )
+        columns = np.argsort(-means, axis=1, kind="stable")[:, :n]
+        return [
+            [(feature_names[column], float(mean[column])) for column in chosen]
+            for mean, chosen in zip(means, columns, strict=True)
+        ]
+
+    def sample(
+        self, n_samples: int = 1, *, random_state: int | np.random.Generator = 0, **options: Any
+    ) -> tuple[Any, NDArray[np.int64]]:
+        """Draw rows from the posterior predictive.
+
+        Parameters
+        ----------
+        n_samples : int
+            Rows to draw.
+        random_state : int or numpy.random.Generator
+            Seed, or a source of randomness.
+        **options
+            For the likelihood; ``length=100`` words a document for `DirichletMultinomial`.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features_in_)
+            Rows.
+        ids : ndarray of shape (n_samples,)
+            Stable ids of the clusters they were drawn from; -1 for a cluster not seen so far.
+        """
+        state, model = self._fitted(), self._model()
+        rng = np.random.default_rng(random_state)
+        weights = np.exp(log_prior_weights(model.prior, state)[0])
+        slots = rng.choice(weights.size, size=n_samples, p=weights / weights.sum())
+        rows = model.likelihood.sample(state.candidates[slots], rng, **options)
+        return rows, np.append(state.ids, -1)[slots]
