@@ -10,7 +10,7 @@ demo: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernel tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests
 
 # Everything of `make test`, then the slow statistical tests.
 check: test

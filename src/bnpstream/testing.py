@@ -50,6 +50,7 @@ def check_prior(prior: Prior) -> None:
     _check_weights(prior)
     if isinstance(prior, NormalizedRandomMeasure):
         _check_auxiliary(prior)
+    _check_merge_odds(prior)
     if prior.kernel_parameters() is not None:
         _check_compiled_prior(prior)
 
@@ -142,6 +143,25 @@ def _check_weights(prior: Prior) -> None:
         if prior.smallest_mass > 0:
             dead = prior.log_weights(masses, log_vacancy, n, auxiliary)
             assert dead[0] == -np.inf, "a mass up to smallest_mass must have zero weight"
+        masses[0] = log_vacancy[0] = 0.0
+        auxiliary = prior.solve_auxiliary(masses, log_vacancy, n, auxiliary)
+        left = prior.log_weights(masses, log_vacancy, n, auxiliary)
+        assert left[0] == -np.inf, "a cluster that a revisit emptied must have zero weight"
+        assert np.isfinite(left[1:]).all(), "an emptied cluster must not disturb the others"
+
+
+def _check_merge_odds(prior: Prior) -> None:
+    counts, auxiliary = np.array([4.0, 2.0, 1.0]), 0.3
+    merged = np.array([6.0, 1.0])
+    pair = counts[:2, None]
+    odds = prior.log_merge_odds(pair, np.ones((2, 1)), np.ones(1), counts.size, auxiliary)
+    if isinstance(prior, NormalizedRandomMeasure):  # given U
+        v, n = np.array([auxiliary]), float(counts.sum())
+        together = prior.log_auxiliary_joint(v, merged, np.ones(2), n)
+        expected = together - prior.log_auxiliary_joint(v, counts, np.ones(3), n)
+    else:
+        expected = np.array([prior.log_eppf(merged) - prior.log_eppf(counts)])
+    _close("log_merge_odds must be a ratio of partition probabilities", odds, expected)
 
 
 def _check_moments(prior: NormalizedRandomMeasure) -> None:

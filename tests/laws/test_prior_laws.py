@@ -565,7 +565,7 @@ def test_unreachable_number_of_clusters_names_the_range():
     reached = PitmanYor(0.0, 0.5).expected_clusters(100)
     with pytest.raises(ValueError, match=rf"expect 50.* {reached:.4g} to {reached:.4g};"):
         normalized_stable(0.5).with_expected_clusters(50, 100)
-    with pytest.raises(ValueError, match=r"expect 101 .*among 100 .* expects 1 to 100;"):
+    with pytest.raises(ValueError, match=r"expect 101 .*among 100 .* expects 1(\.00\d)? to 100;"):
         dirichlet_process(1.0).with_expected_clusters(101, 100)
 
 

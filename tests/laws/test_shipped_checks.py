@@ -99,9 +99,24 @@ class WrongTwin(PitmanYor):
         return super().kernel_parameters()._replace(concentration=self.concentration + 1e-6)
 
 
+@dataclass(frozen=True, repr=False)
+class WrongMergeOdds(PitmanYor):
+    def log_merge_odds(self, masses, occupancy, joint, count, auxiliary):
+        return super().log_merge_odds(masses, occupancy, joint, count + 1.0, auxiliary)
+
+
+@dataclass(frozen=True, repr=False)
+class DisturbedByEmpty(GeneralizedGamma):
+    def log_weights(self, masses, log_vacancy, n, auxiliary):
+        log_weights = super().log_weights(masses, log_vacancy, n, auxiliary)
+        return np.where(masses.min(initial=1.0) == 0.0, np.nan, log_weights)
+
+
 @pytest.mark.parametrize(
     ("broken", "law"),
     [
+        (WrongMergeOdds(1.0, 0.5), "log_merge_odds"),
+        (DisturbedByEmpty(1.0, 0.5), "emptied"),
         (PrintedExponent(2.0, 0.5), "sum to one"),
         (WrongMoment(2.0, 0.5), "kappa_1"),
         (WrongMode(2.0, 0.5), "mode of log u"),

@@ -4,26 +4,15 @@ from collections.abc import Iterator
 
 from bnpstream.inference.response import Response, Settings, respond
 from bnpstream.inference.visits import Record, visit
-from bnpstream.likelihoods import Batch, Row
+from bnpstream.likelihoods import Batch
 from bnpstream.mixture import KernelArguments, MixtureState, Model, SiteBuffer
 
-__all__ = ["Record", "Response", "Settings", "init", "respond", "run", "step"]
+__all__ = ["Record", "Response", "Settings", "init", "respond", "run"]
 
 
 def init(model: Model, n_statistics: int) -> MixtureState:
     """Return the posterior of no rows."""
     return MixtureState(n_statistics, model.likelihood.memory_order)
-
-
-def step(model: Model, state: MixtureState, row: Row, settings: Settings) -> Response:
-    """Absorb one row into the posterior; return what it did."""
-    response = respond(model, state, row, settings)
-    if response.opens:
-        state.open()
-    state.add(response.responsibilities, row)
-    state.auxiliary = response.auxiliary
-    state.count_row(response.log_evidence)
-    return response
 
 
 def run(

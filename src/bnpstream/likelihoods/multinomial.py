@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.special import gammaln
+from scipy.special import gammaln, softmax
 
-from bnpstream.kernels.likelihoods import DirichletMultinomialParameters
+from bnpstream.kernels.likelihoods import LONG_RUN, DirichletMultinomialParameters
+from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
 from bnpstream.likelihoods.counts import as_counts
 
@@ -104,18 +105,22 @@ class DirichletMultinomial(Likelihood):
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
         """Return log p(x | cluster) without log h(x): the urn drawn token by token.
 
-        Sums of logarithms of single tokens: differences of log-gammas would lose 1e-8 for
-        clusters of 1e7 words.
+        Logarithms of single tokens are summed, those of a word that occurs often, and of the
+        length, by `_log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7
+        words.
         """
         alpha, total = self._base_measure(statistics.shape[1] - 1)
-        counts = row.values[:-1].astype(np.int64)
-        words = np.repeat(np.asarray(row.columns)[:-1], counts)
-        seen = np.arange(words.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        columns, counts = np.asarray(row.columns)[:-1], row.values[:-1]
+        few = counts < LONG_RUN
+        repeats = counts[few].astype(np.int64)
+        words = np.repeat(columns[few], repeats)
+        seen = np.arange(words.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         base = alpha[words] if alpha.size > 1 else alpha
-        tokens = np.log(statistics[:, words] + (base + seen))
-        lengths = np.log(statistics[:, -1:] + (total + np.arange(words.size)))
-        difference: Floats = (tokens - lengths).sum(axis=1)
-        return difference
+        log_predictive: Floats = np.log(statistics[:, words] + (base + seen)).sum(axis=1)
+        for word, count in zip(columns[~few], counts[~few], strict=True):
+            base = alpha[word] if alpha.size > 1 else alpha
+            log_predictive += _log_rising(statistics[:, word] + base, count)
+        return log_predictive - _log_rising(statistics[:, -1] + total, row.values[-1])
 
     def posterior_mean(self, statistics: Floats) -> Floats:
         """Return E[theta_w] = (alpha_w + S_w) / (A + S.), shape (K, V)."""
@@ -140,10 +145,31 @@ class DirichletMultinomial(Likelihood):
         -------
         counts : ndarray of shape (K, V)
         """
+        if options:
+            raise TypeError(f"DirichletMultinomial.sample takes length, not {', '.join(options)}")
         alpha, _ = self._base_measure(statistics.shape[1] - 1)
-        gammas = rng.standard_gamma(statistics[:, :-1] + alpha)
-        return rng.multinomial(length, gammas / gammas.sum(axis=1, keepdims=True))
+        shape = statistics[:, :-1] + alpha
+        # log Gamma(shape) = log Gamma(shape + 1) + log(uniform) / shape does not underflow.
+        log_gammas = (
+            np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
+        )
+        return rng.multinomial(length, softmax(log_gammas, axis=1))
 
     def kernel_parameters(self, n_statistics: int) -> DirichletMultinomialParameters:
         """Return the parameters of the compiled score."""
         return DirichletMultinomialParameters(*self._base_measure(n_statistics - 1))
+
+
+def _log_rising(x: Floats, n: float) -> Floats:
+    """Return log Gamma(x + n) - log Gamma(x) of every x (twin: ``kernels.special.log_rising``)."""
+    head = np.arange(min(n, STIRLING_FROM))
+    total: Floats = np.log(np.add.outer(x, head)).sum(axis=1)
+    x, n = x + head.size, n - head.size
+    y = x + n
+    tail = _stirling_tail(y) - _stirling_tail(x)
+    return total + (x - 0.5) * np.log1p(n / x) + n * np.log(y) - n + tail
+
+
+def _stirling_tail(z: Floats) -> Floats:
+    s = z**-2.0
+    return (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188)))) / z
