@@ -28,6 +28,9 @@ BAD_ROWS = [
     (np.empty((3, 0)), r"X is empty, its shape is \(3, 0\)"),
     (np.ones(64), "1 dimension"),
     (np.array([["a", "b"]]), "must hold numbers"),
+    (np.array([[1, None]], dtype=object), "row 0, column 1 is nan"),
+    (np.ma.masked_equal([[1, 7]], 7), "row 0, column 1 is nan"),
+    (np.array([[1, 2j]]), "must hold numbers, got dtype complex"),
     ([[1, 2], [3]], "inhomogeneous|rows of the same length"),
     (None, "must be a matrix"),
 ]
@@ -108,6 +111,7 @@ def test_bad_settings_say_what_is_allowed_and_change_nothing(settings, message):
         (lambda: DirichletMultinomial([0.1, 0.0, 1.0]), r"alpha\[1\] must be > 0.*got 0\.0"),
         (lambda: DirichletMultinomial([[1.0]]), r"shape \(1, 1\)"),
         (lambda: DirichletMultinomial([]), r"shape \(0,\)"),
+        (lambda: DirichletMultinomial("learned"), "alpha must be a number .*'learned'"),
     ],
 )
 def test_bad_parameters_are_refused_when_given(build, message):

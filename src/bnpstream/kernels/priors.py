@@ -139,7 +139,7 @@ def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
 def auxiliary_log_density(prior: Any, n: float, count: float, v: float) -> float:
     """Return log density of v = log u up to a constant."""
     log_shifted = auxiliary_terms(prior, v)[2]
-    growth = math.exp(prior.discount * log_shifted) / prior.discount
+    growth = math.expm1(prior.discount * log_shifted) / prior.discount
     return n * v + (prior.discount * count - n) * log_shifted - prior.concentration * growth
 
 

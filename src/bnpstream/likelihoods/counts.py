@@ -40,8 +40,12 @@ def as_counts(X: Any) -> csr_array:
 
 
 def _as_matrix(X: Any) -> csr_array:
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     if not issparse(X):
         X = np.asarray(X)
+    if X.dtype.kind == "O" and not issparse(X):
+        X = _as_numbers(X)
     if X.ndim != 2:
         raise ValueError(
             f"X must be a matrix with a row for every observation, got {X.ndim} dimension(s); "
@@ -51,11 +55,17 @@ def _as_matrix(X: Any) -> csr_array:
         raise ValueError(
             f"X is empty, its shape is {X.shape}: it needs at least one row and one column"
         )
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers, got dtype {X.dtype}")
+    return csr_array(X, dtype=np.float64, copy=True)
+
+
+def _as_numbers(X: Any) -> Any:
+    """Return an array of Python objects as numbers; None becomes NaN."""
     try:
-        matrix = csr_array(X, dtype=np.float64, copy=True)
+        return X.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers, got dtype {X.dtype}: {error}") from None
-    return matrix
+        raise ValueError(f"X must hold numbers: {error}") from None
 
 
 def _reason(value: float) -> str:

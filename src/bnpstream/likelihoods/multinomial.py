@@ -46,7 +46,10 @@ class DirichletMultinomial(Likelihood):
     memory_order = "F"
 
     def __post_init__(self) -> None:
-        alpha = np.asarray(self.alpha, dtype=np.float64)
+        try:
+            alpha = np.asarray(self.alpha, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"alpha must be a number or one a word, got {self.alpha!r}") from None
         low, high = ALPHA_RANGE
         if alpha.ndim > 1 or alpha.size == 0:
             raise ValueError(

@@ -109,8 +109,10 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         a, sigma, tau = self.concentration, self.discount, self.tilt
         if sigma == 0.0:
             return a * (log_shifted - float(np.log(tau)))
-        origin = tau**sigma / sigma if tau > 0.0 else 0.0
-        exponent: Floats = a * (np.exp(sigma * log_shifted) / sigma - origin)
+        if tau == 0.0:
+            return a / sigma * np.exp(sigma * log_shifted)
+        # expm1: for small sigma the two powers are nearly equal.
+        exponent: Floats = a / sigma * tau**sigma * np.expm1(sigma * (log_shifted - np.log(tau)))
         return exponent
 
     def _shares(self, v: Floats) -> tuple[Floats, Floats, Floats]:
@@ -167,12 +169,16 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         if self.discount == 0.0:
             weights: Floats = np.append(counts, self.concentration)
             return weights / float(weights.sum())
+        if self.tilt == 0.0:
+            return PitmanYor(0.0, self.discount).predictive_rule(counts)
         old_rate, new_rate = self._rates(*self._exact_nodes(counts))
         return np.append((counts - self.discount) * old_rate, new_rate) / float(counts.sum())
 
     def log_eppf(self, counts: Floats) -> float:
-        """Return the log probability of one partition; in closed form for sigma = 0."""
+        """Return the log probability of one partition; in closed form for sigma = 0 or tau = 0."""
         counts = np.asarray(counts, dtype=np.float64)
+        if self.discount > 0.0 and self.tilt == 0.0:
+            return PitmanYor(0.0, self.discount).log_eppf(counts)
         if self.discount > 0.0:
             return super().log_eppf(counts)
         a = self.concentration
