@@ -38,6 +38,8 @@ class Outcome(NamedTuple):
 
     log_predictive: float
     n_clusters: float
+    expected_clusters: float
+    log_mean_predictive: float
     seconds: float
 
 
@@ -50,7 +52,9 @@ def streaming(prior: Any, threshold: float, settings: dict[str, Any], rows: Any,
         start = time.perf_counter()
         model.fit(rows[order])
         seconds = time.perf_counter() - start
-        return Outcome(model.score_samples(held_out).sum(), model.n_clusters_, seconds)
+        figure = model.score_samples(held_out).sum()
+        expected = -np.expm1(model.state_.log_vacancy).sum()
+        return Outcome(figure, model.n_clusters_, expected, figure, seconds)
 
     return replicate
 
@@ -64,7 +68,9 @@ def gibbs(prior: Any, rows: Any, held_out: Any) -> Callable[[int], Outcome]:
         model.fit(rows)
         seconds = time.perf_counter() - start
         clusters = model.n_clusters_[:, -50:].mean()
-        return Outcome(model.mean_log_likelihood(held_out), clusters, seconds)
+        figure = model.mean_log_likelihood(held_out)
+        averaged = model.score_samples(held_out).sum()
+        return Outcome(figure, clusters, clusters, averaged, seconds)
 
     return replicate
 
@@ -88,12 +94,15 @@ def main() -> None:
             results[f"{name} {prior_name}"] = {
                 "log_predictive": [mean[0], error[0]],
                 "clusters": [mean[1], error[1]],
-                "seconds": mean[2],
+                "expected_clusters": mean[2],
+                "log_mean_predictive": mean[3],
+                "seconds": mean[4],
             }
             if "--json" not in sys.argv:
                 print(
                     f"{name:12s} {prior_name:13s} {mean[0]:10.0f} +- {error[0]:4.0f}   "
-                    f"{mean[1]:6.1f} +- {error[1]:4.1f} clusters   {mean[2]:7.2f} s",
+                    f"{mean[1]:6.1f} +- {error[1]:4.1f} clusters, {mean[2]:6.1f} expected   "
+                    f"{mean[4]:7.2f} s   log of mean {mean[3]:10.0f}",
                     flush=True,
                 )
     if "--json" in sys.argv:
