@@ -88,8 +88,8 @@ class StreamingMixture(PosteriorReader):
         Posterior mean parameters; word probabilities for documents.
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
-        likeliest cluster, at the moment the row arrived in one pass, and at the end of the call
-        where rows are revisited or clusters merged.
+        likeliest cluster at the moment the row arrived, or at the end of the call if rows were
+        revisited or clusters merged during it.
     log_evidence_ : ndarray of shape (n_rows,)
         For the same rows: the log predictive one step ahead, before the row was absorbed.
     total_log_evidence_ : float
@@ -184,9 +184,8 @@ class StreamingMixture(PosteriorReader):
             Rows. If any is bad, ValueError names it and nothing is absorbed.
         y : ignored
         """
-        schedule = self._schedule(batch_fit=False)
-        self._absorb(X, schedule)
-        return self if schedule is None else self._relabel(X)
+        revised = self._absorb(X, self._schedule(batch_fit=False))
+        return self._relabel(X) if revised else self
 
     def finish(self) -> Self:
         """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
@@ -228,7 +227,8 @@ class StreamingMixture(PosteriorReader):
         self._keep(window.revisit(model, state, sites, batch, settings, schedule, kernel_for))
         return self._relabel(X)
 
-    def _absorb(self, X: Any, schedule: window.Schedule | None) -> None:
+    def _absorb(self, X: Any, schedule: window.Schedule | None) -> bool:
+        """Absorb rows; return whether earlier rows were revisited or clusters merged meanwhile."""
         fresh = not hasattr(self, "state_")
         model, settings = self._model(), self._settings()
         batch = model.likelihood.encode(X)
@@ -248,21 +248,24 @@ class StreamingMixture(PosteriorReader):
             posterior = (model, self.state_, self.window_)
             kernel_for = partial(self._kernel, model)
             outcomes = window.run(*posterior, batch, settings, schedule, kernel_for)
-        records = self._keep(outcomes)
+        records, revised = self._keep(outcomes)
         self.log_evidence_ = np.concatenate([record.rows.log_evidence for record in records])
         ids = np.concatenate([record.rows.ids for record in records])
         self.labels_ = np.searchsorted(self.cluster_ids_, ids)
+        return revised
 
-    def _keep(self, outcomes: Iterable[window.Outcome]) -> list[Record]:
-        """File sweeps and events; return the records of new rows."""
-        records = []
+    def _keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
+        """File sweeps and events; return the records of new rows, and whether there was more."""
+        records, revised = [], False
         for outcome in outcomes:
             self.lineage_ += outcome.events
             if isinstance(outcome, Record):
                 records.append(outcome)
-            elif isinstance(outcome, ep.Epoch):
+                continue
+            revised = True
+            if isinstance(outcome, ep.Epoch):
                 self.epochs_.append(outcome)
-        return records
+        return records, revised
 
     def _finish(self, schedule: window.Schedule | None) -> None:
         if schedule is None:
