@@ -1,7 +1,7 @@
 """Visiting rows in order: one loop for ADF, EP and the window (compiled: ``kernels.visits``)."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -141,8 +141,8 @@ def _drop_light(
             new.relabel(slot, moved)
 
 
-def _event(kind: str, state: MixtureState, slot: int) -> Event:
-    return Event(kind, int(state.ids[slot]), None, state.n_observations, float(state.masses[slot]))  # type: ignore[arg-type]
+def _event(kind: Literal["birth", "death"], state: MixtureState, slot: int) -> Event:
+    return Event(kind, int(state.ids[slot]), None, state.n_observations, float(state.masses[slot]))
 
 
 def _visit_compiled(
