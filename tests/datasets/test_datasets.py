@@ -14,7 +14,9 @@ from bnpstream.datasets import (
     bars_components,
     digits,
     find,
+    load_20news,
     load_kos,
+    load_nyt8447,
     powerlaw_documents,
 )
 
@@ -228,3 +230,94 @@ def test_kos():
     totals = dict(zip(kos.feature_names, kos.counts.sum(axis=0).tolist(), strict=True))
     # A blog on the campaign of 2004: ids and words are matched if its names come out on top.
     assert {"bush", "kerry"} <= set(sorted(totals, key=totals.__getitem__)[-5:])
+
+
+def test_load_nyt8447_reads_lda_c_and_vocabulary(tmp_path, monkeypatch):
+    folder = tmp_path / "nyt8447"
+    folder.mkdir()
+    (folder / "nyt.ldac.gz").write_text("1 1:5\n")
+    (folder / "nyt.tokens.gz").write_text("company\npercent\nstate")
+    monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path))
+    nyt = load_nyt8447()
+    assert nyt.counts.toarray().tolist() == [[0, 5, 0]]
+    assert nyt.labels is None
+    assert nyt.feature_names == ["company", "percent", "state"]
+
+
+def test_nyt8447():
+    try:
+        nyt = load_nyt8447()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    assert nyt.counts.shape == (8447, 3012)
+    assert nyt.counts.nnz == 963_063
+    assert nyt.counts.sum() == 1_221_626
+    assert len(nyt.feature_names) == 3012
+    occurs = {
+        word: nyt.counts[:, [nyt.feature_names.index(word)]].toarray() > 0
+        for word in ("game", "team", "court", "judge")
+    }
+
+    def lift(word: str, other: str) -> float:
+        return (occurs[word] & occurs[other]).mean() / (occurs[word].mean() * occurs[other].mean())
+
+    # Ids and words are matched if words of one subject share articles, and of two do not.
+    assert lift("game", "team") > 2
+    assert lift("court", "judge") > 2
+    assert lift("game", "judge") < 1
+
+
+def write_20news(folder: Path, labels: str) -> None:
+    (folder / "20news").mkdir()
+    for name, content in {
+        "docword.20news.train.txt.gz": "2\n2\n1\n1 2 5\n",
+        "docword.20news.test.txt.gz": "1\n2\n1\n1 1 3\n",
+        "labels.20news.train.txt.gz": labels,
+        "labels.20news.test.txt.gz": "7\n",
+        "vocab.20news.txt.gz": "archive\nname\n",
+    }.items():
+        (folder / "20news" / name).write_text(content)
+
+
+def test_load_20news_reads_one_split(tmp_path, monkeypatch):
+    write_20news(tmp_path, labels="1\n20\n")
+    monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path))
+    train, test = load_20news(), load_20news("test")
+    assert train.counts.toarray().tolist() == [[0, 5], [0, 0]]
+    assert train.labels.tolist() == [0, 19]
+    assert test.counts.toarray().tolist() == [[3, 0]]
+    assert test.labels.tolist() == [6]
+    assert train.feature_names == test.feature_names == ["archive", "name"]
+
+
+def test_load_20news_needs_one_label_a_document(tmp_path, monkeypatch):
+    write_20news(tmp_path, labels="1\n2\n3\n")
+    monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match=r"labels\.20news\.train.*: 3 labels for 2 documents: "):
+        load_20news()
+
+
+def test_load_20news_names_a_bad_split():
+    with pytest.raises(ValueError, match="split is 'dev': give 'train' or 'test'"):
+        load_20news("dev")
+
+
+@pytest.mark.parametrize(
+    ("split", "n_documents", "n_pairs", "n_tokens"),
+    [("train", 11_269, 1_467_345, 2_765_300), ("test", 7505, 967_874, 1_796_919)],
+)
+def test_20news(split, n_documents, n_pairs, n_tokens):
+    try:
+        news = load_20news(split)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    assert news.counts.shape == (n_documents, 61_188)
+    assert news.counts.nnz == n_pairs
+    assert news.counts.sum() == n_tokens
+    assert news.labels.dtype == np.intp
+    assert np.array_equal(np.unique(news.labels), np.arange(20))
+    assert len(news.feature_names) == 61_188
+    # Alphabetically, rec.sport.hockey is group 10 and sci.space group 14.
+    for word, group in (("hockey", 10), ("orbit", 14)):
+        occurs = news.counts[:, [news.feature_names.index(word)]].toarray().ravel() > 0
+        assert np.bincount(news.labels[occurs], minlength=20).argmax() == group

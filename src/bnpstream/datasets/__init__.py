@@ -3,7 +3,7 @@
 from bnpstream.datasets.bars import bars, bars_components
 from bnpstream.datasets.base import Dataset
 from bnpstream.datasets.digits import digits
-from bnpstream.datasets.local import find, load_kos
+from bnpstream.datasets.local import find, load_20news, load_kos, load_nyt8447
 from bnpstream.datasets.powerlaw import powerlaw_documents
 
 __all__ = [
@@ -12,6 +12,8 @@ __all__ = [
     "bars_components",
     "digits",
     "find",
+    "load_20news",
     "load_kos",
+    "load_nyt8447",
     "powerlaw_documents",
 ]

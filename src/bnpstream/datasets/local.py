@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from bnpstream.datasets.base import Dataset
-from bnpstream.streams import read_docword, read_vocabulary
+from bnpstream.streams import read_docword, read_labels, read_lda_c, read_vocabulary
 
-__all__ = ["find", "load_kos"]
+__all__ = ["find", "load_20news", "load_kos", "load_nyt8447"]
 
 _VARIABLE = "BNPSTREAM_DATA"
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
@@ -69,3 +70,62 @@ def load_kos() -> Dataset:
         labels=None,
         feature_names=read_vocabulary(folder / "vocab.kos.txt"),
     )
+
+
+def load_nyt8447() -> Dataset:
+    """Read 8447 articles of the New York Times.
+
+    They are not a part of the UCI repository's set of that name: the vocabulary is their own.
+
+    Returns
+    -------
+    Dataset
+        Counts of shape (8447, 3012), no labels, and the words as feature names. Ten of the words
+        never occur.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder "nyt8447" is not where `find` looks, or lacks a file.
+    """
+    folder = find("nyt8447")
+    words = read_vocabulary(folder / "nyt.tokens.gz")
+    return Dataset(
+        read_lda_c(folder / "nyt.ldac.gz", n_words=len(words)), labels=None, feature_names=words
+    )
+
+
+def load_20news(split: Literal["train", "test"] = "train") -> Dataset:
+    """Read the 20 Newsgroups corpus, split by date.
+
+    Documents are sorted by label: shuffle them to make a stream. There is no stop list.
+
+    Parameters
+    ----------
+    split : {"train", "test"}, default "train"
+        The earlier documents, or the later ones.
+
+    Returns
+    -------
+    Dataset
+        Counts of shape (11269, 61188) or (7505, 61188), with the same columns; labels 0..19, the
+        newsgroups in alphabetical order; and the words as feature names.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder "20news" is not where `find` looks, or lacks a file.
+    ValueError
+        If `split` is another word, or if there is not one label a document.
+    """
+    if split not in ("train", "test"):
+        raise ValueError(f"split is {split!r}: give 'train' or 'test'")
+    folder = find("20news")
+    counts = read_docword(folder / f"docword.20news.{split}.txt.gz")
+    path = folder / f"labels.20news.{split}.txt.gz"
+    labels = read_labels(path) - 1  # the files count from 1
+    if labels.size != counts.shape[0]:
+        raise ValueError(
+            f"{path}: {labels.size} labels for {counts.shape[0]} documents: fetch both files again"
+        )
+    return Dataset(counts, labels, read_vocabulary(folder / "vocab.20news.txt.gz"))
