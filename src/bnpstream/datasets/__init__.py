@@ -2,6 +2,7 @@
 
 from bnpstream.datasets.bars import bars, bars_components
 from bnpstream.datasets.base import Dataset
+from bnpstream.datasets.corpus import synthetic_corpus, synthetic_corpus_blocks
 from bnpstream.datasets.digits import digits
 from bnpstream.datasets.local import find, load_20news, load_kos, load_nyt8447
 from bnpstream.datasets.powerlaw import powerlaw_documents
@@ -16,4 +17,6 @@ __all__ = [
     "load_kos",
     "load_nyt8447",
     "powerlaw_documents",
+    "synthetic_corpus",
+    "synthetic_corpus_blocks",
 ]
