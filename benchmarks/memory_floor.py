@@ -56,8 +56,8 @@ def compare(model: Model, batch: Batch, settings: adf.Settings) -> dict[str, flo
     state: MixtureState
     state, n_clusters = run_pass(model, batch, settings, compiled=True)
     before = np.append(0, n_clusters[:-1])
-    rows = batch.kernel_rows()
-    table, sums = state.arrays.statistics.T, np.empty(state.arrays.masses.size)
+    rows = batch.kernel_rows
+    table, sums = np.ascontiguousarray(state.statistics.T), np.empty(state.arrays.masses.size)
 
     def floor() -> None:
         add_up_rows(table, rows.indptr, rows.indices, before, sums)

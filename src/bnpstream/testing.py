@@ -203,7 +203,7 @@ def _check_auxiliary(prior: NormalizedRandomMeasure) -> None:
 def _check_compiled_prior(prior: Prior) -> None:
     for seed in range(5):
         masses, log_vacancy = _soft_masses(seed)
-        state = MixtureState(1, "C")
+        state = MixtureState(1)
         for _ in masses:
             state.open()
         state.masses[:], state.log_vacancy[:] = masses, log_vacancy

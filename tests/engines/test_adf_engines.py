@@ -12,7 +12,6 @@ import pytest
 
 import naive
 from bnpstream.inference import adf
-from bnpstream.kernels import adf as compiled
 from bnpstream.kernels import visits
 from bnpstream.kernels.arrays import Events, Options, Trace
 from bnpstream.likelihoods import DirichletMultinomial
@@ -25,6 +24,7 @@ from bnpstream.priors import (
     normalized_inverse_gaussian,
     normalized_stable,
 )
+from states import assert_free_slots_are_zero, bits, compiled_respond
 
 pytestmark = pytest.mark.kernel
 
@@ -103,21 +103,6 @@ def as_oracle(state):
     )
 
 
-def compiled_respond(kernel, state, rows, i, settings):
-    """Return what `adf.respond` does, from the compiled functions."""
-    scratch = compiled.make_scratch_compiled(state.arrays.masses.size)
-    auxiliary = compiled.log_joint(kernel.prior, kernel.likelihood, state.arrays, rows, i, scratch)
-    options = Options(settings.new_cluster_threshold, settings.log_min_responsibility, 0.0, 0.0)
-    slots = state.n_clusters + 1
-    log_evidence, opens = compiled.respond(slots, options, scratch)
-    return adf.Response(
-        scratch.responsibilities[: slots if opens else slots - 1].copy(),
-        opens,
-        log_evidence + rows.log_base[i],
-        auxiliary,
-    )
-
-
 def absorb(model, state, counts, settings, engine, sizes=None):
     """Run one engine over counts split into batches; return the traces of all rows joined."""
     traces = []
@@ -150,14 +135,6 @@ def assert_close_states(found, expected):
     np.testing.assert_allclose(found.auxiliary, expected.auxiliary, atol=1e-9)
 
 
-def bits(state):
-    """Return every used byte of a posterior."""
-    K = state.n_clusters
-    return [part[:K].tobytes() for part in state.arrays[:4]] + [
-        part.tobytes() for part in state.arrays[4:]
-    ]
-
-
 # --- row by row from the same state ---------------------------------------------------------------
 
 
@@ -181,7 +158,7 @@ def test_oracle_and_both_engines_respond_alike(case):
         )
         for found in (
             adf.respond(model, state, row, case.settings),
-            compiled_respond(kernel, state, kernel.rows, i, case.settings),
+            compiled_respond(model, kernel, state, i, case.settings),
         ):
             assert found.opens == expected.opens
             np.testing.assert_allclose(
@@ -277,7 +254,7 @@ def test_empty_document_is_certain_and_shared_as_the_prior_says(case):
     expected = naive.prior_weights(case.oracle, oracle.masses, oracle.log_vacancy, oracle.n)
     for found in (
         adf.respond(model, state, batch.row(19), settings),
-        compiled_respond(kernel, state, kernel.rows, 19, settings),
+        compiled_respond(model, kernel, state, 19, settings),
     ):
         np.testing.assert_allclose(found.responsibilities, expected, atol=1e-10)
         assert abs(found.log_evidence) < 1e-12
@@ -304,8 +281,7 @@ def test_posterior_adds_up_and_free_slots_are_zero(case, engine):
     assert state.next_id == K
     assert abs(state.log_evidence - math.fsum(trace.log_evidence)) < 1e-8
     assert state.arrays.masses.size > K
-    for part in state.arrays[:4]:
-        assert not part[K:].any()
+    assert_free_slots_are_zero(state)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -319,33 +295,33 @@ def test_certain_row_leaves_a_finite_vacancy(engine):
 
 
 def test_slots_grow_when_clusters_open_beyond_the_first_capacity():
-    """Every document has a word of its own, so every one of the first 40 opens a cluster."""
-    counts = np.vstack([9 * np.eye(40, dtype=int)] * 2)
+    """Every document has a word of its own, so every one of the first 300 opens a cluster."""
+    counts = np.vstack([90 * np.eye(300, dtype=int)] * 2)
     model = Model(dirichlet_process(5.0), DirichletMultinomial(0.05))
     settings = adf.Settings(0.1, 1e-4)
     states = [fitted(model, counts, settings, engine)[0] for engine in ENGINES]
     for state in states:
-        assert state.n_clusters == 40 > 2 * FIRST_CAPACITY
-        assert np.array_equal(state.ids, np.arange(40))
+        assert state.n_clusters == 300 > 2 * FIRST_CAPACITY
+        assert np.array_equal(state.ids, np.arange(300))
         np.testing.assert_allclose(state.masses, 2, rtol=1e-3)
-        assert not state.arrays.statistics[40:].any()
+        assert_free_slots_are_zero(state)
     assert_close_states(states[1], states[0])
 
 
 def test_compiled_run_returns_early_before_the_last_free_slot_is_used():
-    counts = 9 * np.eye(40, dtype=int)
+    counts = 9 * np.eye(200, dtype=int)
     model = Model(dirichlet_process(5.0), DirichletMultinomial(0.05))
     batch = model.likelihood.encode(counts)
     kernel = model.kernel_arguments(batch)
     state = adf.init(model, batch.n_statistics)
-    old, new = SiteBuffer(40), SiteBuffer(40 * 40)
-    options, events = Options(0.1, -10.0, 0.0, 0.0), Events.empty(200)
-    stopped = visits.visit(
-        *kernel[:2], state.arrays, kernel.rows, old.arrays, new.arrays, 0, 40, options,
-        Trace.empty(40), events,
+    old, new = SiteBuffer(200), SiteBuffer(200 * 200)
+    options, events = Options(0.1, -10.0, 0.0, 0.0), Events.empty(1000)
+    stopped, state.arrays = visits.visit(
+        *kernel[:2], state.arrays, state.screen(model.likelihood), kernel.rows, old.arrays,
+        new.arrays, 0, 200, options, Trace.empty(200), events,
     )  # fmt: skip
     assert stopped == state.n_clusters == state.n_observations == FIRST_CAPACITY - 1
-    assert not state.arrays.statistics[stopped:].any()
+    assert_free_slots_are_zero(state)
 
 
 # --- batches --------------------------------------------------------------------------------------

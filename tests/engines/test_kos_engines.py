@@ -8,10 +8,10 @@ import pytest
 
 import naive
 from bnpstream.inference import adf
-from bnpstream.kernels import adf as compiled
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, log_joint
 from bnpstream.priors import dirichlet_process, normalized_inverse_gaussian
+from states import compiled_respond
 
 ALPHA = 0.1
 LIKELIHOOD = DirichletMultinomial(ALPHA)
@@ -55,20 +55,16 @@ def compare_row_by_row(counts, oracle_every):
     batch = LIKELIHOOD.encode(counts)
     kernel = NIG.kernel_arguments(batch)
     state = adf.init(NIG, batch.n_statistics)
-    options = NIG_SETTINGS.options(NIG)
     for i in range(len(batch)):
         row, slots = batch.row(i), state.n_clusters + 1
         reference = adf.respond(NIG, state, row, NIG_SETTINGS)
-        scratch = compiled.make_scratch_compiled(state.arrays.masses.size)
-        auxiliary = compiled.log_joint(*kernel[:2], state.arrays, kernel.rows, i, scratch)
-        log_evidence, opens = compiled.respond(slots, options, scratch)
-        q = scratch.responsibilities[: slots if opens else slots - 1]
-        assert_alike(adf.Response(q, opens, log_evidence + row.log_base, auxiliary), reference)
+        found = compiled_respond(NIG, kernel, state, i, NIG_SETTINGS)
+        assert_alike(found, reference)
         if i % oracle_every == 0:
             assert_alike(reference, oracle_respond(state, row, n_words))
         part = batch.part(i, i + 1)
         list(adf.run(NIG, state, part, NIG_SETTINGS, NIG.kernel_arguments(part)))
-        assert (state.n_clusters == slots) == opens
+        assert (state.n_clusters == slots) == found.opens
     assert state.n_observations == len(batch)
     assert 75 <= state.n_clusters <= 120
 

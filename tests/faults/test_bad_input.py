@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 from bnpstream import DirichletMultinomial, GeneralizedGamma, PitmanYor, StreamingMixture
 from bnpstream.datasets import bars
+from states import bits
 
 X = bars(n_images=60, seed=2).counts
 
@@ -37,7 +38,8 @@ BAD_ROWS = [
 
 
 def snapshot(model: StreamingMixture) -> list[bytes]:
-    return [part.tobytes() for part in model.state_.arrays] + [
+    return [
+        *bits(model.state_),
         model.labels_.tobytes(),
         model.log_evidence_.tobytes(),
         repr(sorted(vars(model))).encode(),

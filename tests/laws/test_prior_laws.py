@@ -444,7 +444,7 @@ def test_plain_count_ignores_vacancy(prior, auxiliary):
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_log_weights_are_normalised_and_start_with_a_new_cluster(prior):
     assert abs(np.exp(log_weights(prior, *soft_posterior(10))).sum() - 1) < 1e-12
-    first, _ = log_prior_weights(prior, MixtureState(1, "C"))
+    first, _ = log_prior_weights(prior, MixtureState(1))
     assert np.array_equal(first, [0.0])
 
 

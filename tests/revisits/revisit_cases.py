@@ -20,6 +20,9 @@ from bnpstream.priors import (
     normalized_inverse_gaussian,
     normalized_stable,
 )
+from states import assert_free_slots_are_zero, bits
+
+__all__ = ["assert_free_slots_are_zero", "bits"]
 
 WORDS = 20
 ENGINES = ["reference", "compiled"]
@@ -102,7 +105,7 @@ def kernel_of(model, batch, engine):
 def first_pass(model, counts, settings, engine):
     """Return batch, posterior and sites after one pass of ADF."""
     batch = model.likelihood.encode(counts)
-    state = MixtureState(batch.n_statistics, model.likelihood.memory_order)
+    state = MixtureState(batch.n_statistics)
     sites = SiteBuffer(len(batch))
     records = visit(
         model, state, batch, SiteBuffer(), sites, settings, kernel_of(model, batch, engine)
@@ -145,13 +148,4 @@ def assert_sites_add_up(state, batch, sites, tolerance=1e-10):
         ):
             np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
     assert abs(state.total_mass - masses.sum()) < tolerance * max(1.0, masses.sum())
-    for part in state.arrays[:4]:
-        assert not part[state.n_clusters :].any()
-
-
-def bits(state):
-    """Return every used byte of a posterior."""
-    K = state.n_clusters
-    return [part[:K].tobytes() for part in state.arrays[:4]] + [
-        part.tobytes() for part in state.arrays[4:]
-    ]
+    assert_free_slots_are_zero(state)

@@ -31,7 +31,7 @@ ALPHA = 0.3
 def posterior(model, counts, responsibilities):
     """Return batch, posterior and sites of rows with given responsibilities, shape (n, K)."""
     batch = model.likelihood.encode(counts)
-    state = MixtureState(batch.n_statistics, model.likelihood.memory_order)
+    state = MixtureState(batch.n_statistics)
     sites = SiteBuffer()
     for _ in range(responsibilities.shape[1]):
         state.open()

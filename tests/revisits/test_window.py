@@ -415,7 +415,7 @@ def held_bytes(model):
     return (
         sum(part.nbytes for part in sites),
         sum(part.nbytes if part.base is None else part.base.nbytes for part in rows),
-        sum(part.nbytes for part in model.state_.arrays),
+        model.state_.nbytes,
     )
 
 

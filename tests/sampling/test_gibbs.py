@@ -22,6 +22,7 @@ import naive
 from bnpstream import DirichletMultinomial, GibbsMixture
 from bnpstream.inference import exact, gibbs
 from bnpstream.mixture import Model
+from states import assert_free_slots_are_zero
 
 kernel = pytest.mark.kernel
 engines = pytest.mark.parametrize("engine", ENGINES)
@@ -163,8 +164,7 @@ def test_totals_are_those_of_the_assignments_after_every_sweep(kind, engine):
             assert state.statistics[k].tolist() == [*mine.sum(axis=0), mine.sum()]
         assert state.total_mass == 30
         assert len(set(state.ids.tolist())) == K
-        assert not state.arrays.masses[K:].any()
-        assert not state.arrays.statistics[K:].any()
+        assert_free_slots_are_zero(state)
         np.testing.assert_equal(state.auxiliary, log_u)  # given, not solved for
 
 

@@ -218,7 +218,7 @@ class StreamingMixture(PosteriorReader):
                 f"got {len(batch)}"
             )
         again = totals(sites, batch, state.n_clusters)[0]
-        if not np.allclose(again, state.statistics, rtol=SAME_ROWS, atol=SAME_ROWS):
+        if state.distance(again) > SAME_ROWS * (1.0 + again.max()):
             raise ValueError("refine needs the rows absorbed so far, in order; these are others")
         schedule = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
         kernel_for = partial(self._kernel, model)

@@ -1,15 +1,18 @@
 """EP-NRM, Algorithm 2: sweeps over rows that can be revisited."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bnpstream.inference.response import Settings
 from bnpstream.inference.visits import visit
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.sites import totals
+
+Floats = NDArray[np.float64]
 
 
 class Epoch(NamedTuple):
@@ -63,9 +66,7 @@ def sweep(
     # Where the sites are all there is, the totals are their sum: subtraction drift ends here.
     if state.n_observations == len(batch):
         rebuilt = totals(sites, batch, state.n_clusters)
-        held = (state.statistics, state.masses, state.log_vacancy)
-        pairs = zip(rebuilt, held, strict=True)
-        drift = max(float(np.abs(right - now).max(initial=0.0)) for right, now in pairs)
+        drift = _largest_difference(state, *rebuilt)
         state.rebuild(*rebuilt)
     return Epoch(
         len(batch),
@@ -75,6 +76,15 @@ def sweep(
         drift,
         [event for record in records for event in record.events],
     )
+
+
+def _largest_difference(
+    state: MixtureState, statistics: Any, masses: Floats, log_vacancy: Floats
+) -> float:
+    """Return how far the totals of any cluster are from these."""
+    others = (masses - state.masses, log_vacancy - state.log_vacancy)
+    differences = [float(np.abs(difference).max(initial=0.0)) for difference in others]
+    return max(state.distance(statistics), *differences)
 
 
 def run(

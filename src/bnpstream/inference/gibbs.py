@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bnpstream.kernels import gibbs as compiled
 from bnpstream.likelihoods import Batch
-from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row
+from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row, log_marginals
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -48,14 +49,13 @@ def init(model: Model, batch: Batch) -> Chain:
 
 def chain_at(model: Model, batch: Batch, assignments: Integers, auxiliary: float) -> Chain:
     """Return the chain with given assignments, slots 0..K-1 all occupied, and log U."""
-    state = MixtureState(batch.n_statistics, model.likelihood.memory_order)
+    state = MixtureState(batch.n_statistics)
     counts = np.bincount(assignments).astype(np.float64)
     for _ in counts:
         state.open()
-    statistics = np.zeros((counts.size, batch.n_statistics))
-    for k in range(counts.size):
-        rows = batch.statistics[np.flatnonzero(assignments == k)]
-        statistics[k] = np.asarray(rows.sum(axis=0)).ravel()
+    rows = np.arange(len(batch))
+    members = csr_array((np.ones(len(batch)), (assignments, rows)), (counts.size, len(batch)))
+    statistics = members @ batch.statistics
     # Occupied for certain: the log vacancy is as low as one row with q = 1 makes it.
     state.rebuild(statistics, counts, np.full(counts.size, -np.inf))
     state.auxiliary = auxiliary
@@ -90,10 +90,11 @@ def sweep(
         done = 0
         while done < len(batch):
             state.make_room()
-            done = compiled.sweep(
+            done, state.arrays = compiled.sweep(
                 parameters,
                 kernel.likelihood,
                 state.arrays,
+                state.screen(model.likelihood),
                 kernel.rows,
                 chain.assignments,
                 uniforms,
@@ -178,5 +179,5 @@ def run(
             chain.assignments.copy(),
             state.auxiliary,
             state.n_clusters,
-            log_base + float(model.likelihood.log_marginal(state.statistics).sum()),
+            log_base + float(log_marginals(model, state).sum()),
         )

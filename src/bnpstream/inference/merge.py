@@ -5,7 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, log_prior_weights
+from bnpstream.mixture import (
+    Event,
+    MixtureState,
+    Model,
+    SiteBuffer,
+    log_marginals,
+    log_prior_weights,
+)
 from bnpstream.mixture.state import log_vacancy_of
 
 Floats = NDArray[np.float64]
@@ -102,12 +109,12 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
         float(occupancy.sum()),
         auxiliary,
     )
-    alone = model.likelihood.log_marginal(state.statistics)
+    alone = log_marginals(model, state)
     together = np.empty(joint.size)
-    block = max(1, SCORED_CELLS // state.statistics.shape[1])
+    block = max(1, SCORED_CELLS // state.n_statistics)
     for start in range(0, joint.size, block):
         i, j = pairs.slots[:, start : start + block]
-        summed = state.statistics[i] + state.statistics[j]
+        summed = state.rows(i) + state.rows(j)
         together[start : start + block] = model.likelihood.log_marginal(summed)
     apart: Floats = alone[pairs.slots].sum(axis=0) + pairs.entropy
     return together + prior - apart

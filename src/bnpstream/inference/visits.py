@@ -162,10 +162,11 @@ def _visit_compiled(
         slots = state.n_clusters + 1
         new.make_room(0, 2 * (stop - new.n_visited) + slots)
         events = Events.empty(stop - new.n_visited + 2 * slots)
-        new.n_visited = compiled.visit(
+        new.n_visited, state.arrays = compiled.visit(
             kernel.prior,
             kernel.likelihood,
             state.arrays,
+            state.screen(model.likelihood),
             kernel.rows,
             old.arrays,
             new.arrays,

@@ -15,6 +15,7 @@ from bnpstream.kernels.arrays import (
     N_CLUSTERS,
     NEXT_ID,
     NO_MASS,
+    ROUNDING,
     TOTAL_MASS,
     Clusters,
     Floats,
@@ -23,87 +24,228 @@ from bnpstream.kernels.arrays import (
     SparseRows,
     make_scratch,
 )
-from bnpstream.kernels.likelihoods import add_log_predictive, add_sparse_row
+from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
 from bnpstream.kernels.priors import log_prior_weights
+from bnpstream.kernels.screen import (
+    LANES,
+    LONGEST,
+    PARTS,
+    Screen,
+    add_bounds,
+    lower_levels,
+    raise_levels,
+    set_length,
+    sum_levels,
+)
+from bnpstream.kernels.special import LOG_2, log_rising
+from bnpstream.kernels.table import Table, claim, has_room, locate, with_room
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 """q = 1 is common; its log vacancy would be -inf, which nothing could be subtracted from."""
+MARGIN = 1e-6
+"""Nats that bounds are given for the rounding of scores."""
 
 make_scratch_compiled = njit(cache=True)(make_scratch)
 
 
 @njit(cache=True)
-def log_joint(
-    prior: Any, likelihood: Any, clusters: Clusters, rows: Any, i: int, scratch: Scratch
-) -> float:
-    """Fill scratch.log_scores[:K + 1] with log weight + log predictive; return log auxiliary.
+def longest_row(rows: SparseRows, start: int, stop: int) -> int:
+    """Return the number of entries of the longest of some rows."""
+    longest = 0
+    for i in range(start, stop):
+        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
+    return longest
+
+
+@njit(cache=True, forceinline=True)
+def weigh(prior: Any, clusters: Clusters, log_weights: Floats) -> float:
+    """Fill log_weights[:K + 1] with normalised log prior weights; return the log auxiliary.
 
     Where no row is left behind the posterior, the next one opens a cluster.
     """
     if clusters.totals[TOTAL_MASS] > NO_MASS:
-        log_auxiliary = log_prior_weights(prior, clusters, scratch.log_scores)
+        return log_prior_weights(prior, clusters, log_weights)
+    new = clusters.counters[N_CLUSTERS]
+    log_weights[:new] = -np.inf
+    log_weights[new] = 0.0
+    return clusters.totals[LOG_AUXILIARY]
+
+
+@njit(cache=True, forceinline=True)
+def score(
+    likelihood: Any,
+    clusters: Clusters,
+    screen: Screen,
+    rows: Any,
+    i: int,
+    log_cut: float,
+    scratch: Scratch,
+) -> int:
+    """Score the clusters that may come within `log_cut` of the best; return how many.
+
+    Fills scratch.slots and scratch.log_scores, ascending, the new cluster last. The screen says
+    which clusters need no exact score.
+    """
+    K, bounds, log_weights = clusters.counters[N_CLUSTERS], scratch.bounds, scratch.log_weights
+    new = log_predictive_of_new(likelihood, rows, i)
+    best, top, top_score = log_weights[K] + new, -1, -np.inf
+    length = rows.values[rows.indptr[i + 1] - 1]
+    width = (K + LANES) // LANES * LANES
+    if screen.levels.shape[0] > 0 and 0.0 < length < LONGEST and log_cut > -np.inf and K > 0:
+        offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
+        base = new + log_rising(screen.total, length)
+        base -= offset * LOG_2 / (PARTS * screen.resolution)
+        bounds[:K] = log_weights[:K]
+        add_bounds(screen, scratch.sums, base, length, scratch, width)
+        top = 0
+        for k in range(1, K):
+            if bounds[k] > bounds[top]:
+                top = k
+        top_score = log_weights[top] + log_predictive_of(
+            likelihood, clusters.table, rows, i, top, scratch.entries
+        )
+        best = max(best, top_score)
     else:
-        log_auxiliary = clusters.totals[LOG_AUXILIARY]
-        new = clusters.counters[N_CLUSTERS]
-        scratch.log_scores[:new] = -np.inf
-        scratch.log_scores[new] = 0.0
-    add_log_predictive(likelihood, clusters, rows, i, scratch)
-    return log_auxiliary
+        bounds[:K] = np.inf
+    found = 0
+    for k in range(K):
+        if bounds[k] >= best + log_cut - MARGIN:
+            exact = top_score
+            if k != top:
+                exact = log_weights[k] + log_predictive_of(
+                    likelihood, clusters.table, rows, i, k, scratch.entries
+                )
+            best = max(best, exact)
+            scratch.slots[found], scratch.log_scores[found] = k, exact
+            found += 1
+    scratch.slots[found], scratch.log_scores[found] = K, log_weights[K] + new
+    return found + 1
 
 
-@njit(cache=True)
-def respond(slots: int, options: Options, scratch: Scratch) -> tuple[float, bool]:
-    """Turn scratch.log_scores into responsibilities; return log evidence and whether to open.
+@njit(cache=True, forceinline=True)
+def respond(candidates: int, options: Options, scratch: Scratch) -> tuple[int, float, bool]:
+    """Turn candidates into responsibilities; return how many are left, log evidence, opening.
 
     Eq. (15) over the candidates that pass the cut. Without opening, the responsibilities are
-    normalised over the existing clusters only and the new one's is zero.
+    normalised over the existing clusters only and the new one is left out.
     """
-    log_scores, responsibilities = scratch.log_scores, scratch.responsibilities
-    best = -np.inf
-    for k in range(slots):
-        best = max(best, log_scores[k])
+    slots, log_scores, shares = scratch.slots, scratch.log_scores, scratch.shares
+    best = log_scores[:candidates].max()
     floor = best + options.log_min_responsibility
-    old = 0.0
-    for k in range(slots - 1):
-        kept = log_scores[k] >= floor
-        responsibilities[k] = math.exp(log_scores[k] - best) if kept else 0.0
-        old += responsibilities[k]
-    new = math.exp(log_scores[slots - 1] - best) if log_scores[slots - 1] >= floor else 0.0
+    old, kept = 0.0, 0
+    for c in range(candidates - 1):
+        if log_scores[c] >= floor:
+            share = math.exp(log_scores[c] - best)
+            old += share
+            slots[kept], shares[kept] = slots[c], share
+            kept += share > 0.0
+    last = candidates - 1
+    new = math.exp(log_scores[last] - best) if log_scores[last] >= floor else 0.0
     total = old + new
     opens = new > options.new_cluster_threshold * total
-    responsibilities[slots - 1] = new if opens else 0.0
+    if opens:
+        slots[kept], shares[kept] = slots[last], new
+        kept += 1
     normalizer = total if opens else old
-    for k in range(slots):
-        responsibilities[k] /= normalizer
-    return best + math.log(total), opens
+    for c in range(kept):
+        shares[c] /= normalizer
+    return kept, best + math.log(total), opens
+
+
+@njit(cache=True, forceinline=True)
+def add_row(
+    table: Table, screen: Screen, rows: SparseRows, i: int, k: int, weight: float, entries: Any
+) -> None:
+    """Add `weight` times row i to the statistics of cluster k, Eq. (18)."""
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    columns, x, values = rows.indices, rows.values, table.values
+    claim(table, k, columns, first, last + 1, entries)
+    for j in range(last + 1 - first):
+        values[entries[j]] += weight * x[first + j]
+    if screen.levels.shape[0] > 0:
+        raise_levels(screen, columns, first, last, k, values, entries)
+        set_length(screen, k, values[entries[last - first]])
 
 
 @njit(cache=True)
-def absorb(clusters: Clusters, rows: SparseRows, i: int, opens: bool, q: Floats) -> int:
-    """Add row i with responsibilities q to the posterior, Eq. (18); return the likeliest slot."""
+def take_out_row(
+    table: Table, screen: Screen, rows: SparseRows, i: int, k: int, share: float, entries: Any
+) -> None:
+    """Subtract `share` times row i from the statistics of cluster k; rounding left is zero."""
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    columns, x, values = rows.indices, rows.values, table.values
+    locate(table, k, columns, first, last + 1, entries)
+    for j in range(last + 1 - first):
+        before = values[entries[j]]
+        after = before - share * x[first + j]
+        values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
+    if screen.levels.shape[0] > 0:
+        lower_levels(screen, columns, first, last, k, values, entries)
+        set_length(screen, k, values[entries[last - first]])
+
+
+@njit(cache=True, forceinline=True)
+def fits(table: Table, rows: SparseRows, i: int, slots: Any, kept: int) -> bool:
+    """Return whether row i can be added to `kept` clusters as they are stored."""
+    columns = rows.indptr[i + 1] - rows.indptr[i]
+    room = True
+    for c in range(kept):
+        room = room and has_room(table, slots[c], columns)
+    return room
+
+
+@njit(cache=True)
+def make_fit(clusters: Clusters, rows: SparseRows, i: int, slots: Any, kept: int) -> Clusters:
+    """Return the clusters with room for row i in those that it is added to."""
+    table, columns = clusters.table, rows.indptr[i + 1] - rows.indptr[i]
+    for c in range(kept):
+        if not has_room(table, slots[c], columns):
+            table = with_room(table, slots[c], columns)
+    return Clusters(
+        table,
+        clusters.masses,
+        clusters.log_vacancy,
+        clusters.ids,
+        clusters.counters,
+        clusters.totals,
+    )
+
+
+@njit(cache=True, forceinline=True)
+def absorb(
+    clusters: Clusters,
+    screen: Screen,
+    rows: SparseRows,
+    i: int,
+    opens: bool,
+    kept: int,
+    scratch: Scratch,
+) -> int:
+    """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest slot."""
+    slots, shares = scratch.slots, scratch.shares
     if opens:
-        slot = clusters.counters[N_CLUSTERS]
-        clusters.ids[slot] = clusters.counters[NEXT_ID]
+        new = clusters.counters[N_CLUSTERS]
+        clusters.ids[new] = clusters.counters[NEXT_ID]
         clusters.counters[NEXT_ID] += 1
         clusters.counters[N_CLUSTERS] += 1
     likeliest = 0
-    for k in range(clusters.counters[N_CLUSTERS]):
-        if q[k] > 0.0:
-            add_sparse_row(clusters, rows, i, k, q[k])
-            clusters.masses[k] += q[k]
-            clusters.log_vacancy[k] += math.log1p(-min(q[k], LARGEST_BELOW_ONE))
-        if q[k] > q[likeliest]:
-            likeliest = k
+    for c in range(kept):
+        k, q = slots[c], shares[c]
+        add_row(clusters.table, screen, rows, i, k, q, scratch.entries)
+        clusters.masses[k] += q
+        clusters.log_vacancy[k] += math.log1p(-min(q, LARGEST_BELOW_ONE))
+        if q > shares[likeliest]:
+            likeliest = c
     clusters.totals[TOTAL_MASS] += 1.0
-    return likeliest
+    return slots[likeliest]
 
 
 @njit(cache=True)
-def log_predictive_rows(likelihood: Any, clusters: Clusters, rows: SparseRows, out: Floats) -> None:
-    """Fill out[i, :K + 1] with the log predictive of every row, log h(x) included."""
-    slots = clusters.counters[N_CLUSTERS] + 1
-    scratch = make_scratch_compiled(clusters.masses.size)
-    for i in range(rows.log_base.size):
-        scratch.log_scores[:slots] = rows.log_base[i]
-        add_log_predictive(likelihood, clusters, rows, i, scratch)
-        out[i] = scratch.log_scores[:slots]
+def log_predictive_rows(likelihood: Any, table: Table, rows: SparseRows, out: Floats) -> None:
+    """Fill out[i, k] with the log predictive of every row, log h(x) included."""
+    entries = np.empty(longest_row(rows, 0, out.shape[0]), np.uint64)
+    for i in range(out.shape[0]):
+        for k in range(out.shape[1] - 1):
+            exact = log_predictive_of(likelihood, table, rows, i, k, entries)
+            out[i, k] = rows.log_base[i] + exact
+        out[i, -1] = rows.log_base[i] + log_predictive_of_new(likelihood, rows, i)

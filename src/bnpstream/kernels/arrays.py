@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.kernels.table import Table
+
 N_CLUSTERS, N_OBSERVATIONS, NEXT_ID = 0, 1, 2
 TOTAL_MASS, LOG_AUXILIARY, LOG_EVIDENCE = 0, 1, 2
 
@@ -27,8 +29,8 @@ class Clusters(NamedTuple):
     Slot K is therefore the prior, and scoring a new cluster is no special case.
     """
 
-    statistics: Floats
-    """(capacity, D): summed sufficient statistics, in the likelihood's memory order."""
+    table: Table
+    """Summed sufficient statistics, a row a cluster."""
     masses: Floats
     """(capacity,): S_k, the summed responsibilities."""
     log_vacancy: Floats
@@ -45,10 +47,21 @@ class SparseRows(NamedTuple):
     """Sufficient statistics of a batch in compressed rows."""
 
     indptr: Integers
-    indices: Integers
+    indices: NDArray[np.uint32]
+    """Unsigned, as all that is used as an index in an inner loop: no sign to look at."""
     values: Floats
     log_base: Floats
     """(n,): log h(x) of every row."""
+    repeat_ptr: Integers
+    """(n + 1,): a row's part of `repeats`."""
+    repeats: Integers
+    """Positions of values above one, the last entry of a row left out."""
+    token_ptr: Integers
+    """(n + 1,): a row's part of `tokens` and `seen`."""
+    tokens: NDArray[np.uint32]
+    """Position of every token after a word's first, from the row's start."""
+    seen: Floats
+    """How often the word has occurred before; minus its count for a long run, given once."""
 
 
 class Sites(NamedTuple):
@@ -124,19 +137,39 @@ class Trace(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working space of one pass, a slot a cluster."""
+    """Working space of one pass."""
 
+    log_weights: Floats
+    """(capacity,): log prior weights of the clusters and of a new one."""
+    bounds: Floats
+    """(capacity,): upper bounds of the log scores."""
+    work: Floats
+    logs: Floats
+    sums: NDArray[np.uint32]
+    """(capacity,): the screen's sums of levels."""
+    at: NDArray[np.uint32]
+    """(longest row + 8,): rows of the screen."""
+    entries: NDArray[np.uint64]
+    """(longest row,): entries of the table."""
+    slots: Integers
+    """(capacity,): the candidates, ascending."""
     log_scores: Floats
-    responsibilities: Floats
-    mantissas: Floats
-    exponents: NDArray[np.uint64]
+    """(capacity,): of the candidates."""
+    shares: Floats
+    """(capacity,): responsibilities of the candidates."""
 
 
-def make_scratch(capacity: int) -> Scratch:
-    """Allocate the working space for `capacity` slots."""
+def make_scratch(capacity: int, longest: int) -> Scratch:
+    """Allocate the working space for `capacity` slots and rows of `longest` entries."""
     return Scratch(
         np.empty(capacity),
         np.empty(capacity),
         np.empty(capacity),
-        np.empty(capacity, np.uint64),
+        np.empty(capacity),
+        np.empty(capacity, np.uint32),
+        np.empty(longest + 8, np.uint32),
+        np.empty(longest, np.uint64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity),
+        np.empty(capacity),
     )

@@ -3,10 +3,18 @@
 import math
 from typing import Any
 
-import numpy as np
 from numba import njit
 
-from bnpstream.kernels.adf import log_joint, make_scratch_compiled
+from bnpstream.kernels.adf import (
+    add_row,
+    fits,
+    longest_row,
+    make_fit,
+    make_scratch_compiled,
+    score,
+    take_out_row,
+    weigh,
+)
 from bnpstream.kernels.arrays import (
     N_CLUSTERS,
     NEXT_ID,
@@ -14,35 +22,30 @@ from bnpstream.kernels.arrays import (
     Clusters,
     Floats,
     Integers,
+    Scratch,
     SparseRows,
 )
-from bnpstream.kernels.likelihoods import add_sparse_row
+from bnpstream.kernels.screen import Screen
 from bnpstream.kernels.visits import drop
 
-
-@njit(cache=True)
-def move(clusters: Clusters, rows: SparseRows, i: int, k: int, sign: float) -> None:
-    """Add row i to cluster k, or take it out."""
-    add_sparse_row(clusters, rows, i, k, sign)
-    clusters.masses[k] += sign
-    clusters.totals[TOTAL_MASS] += sign
+NEGLIGIBLE = -60.0
+"""exp(-60) is 1e-26: no sum of such weights changes a double that is at least one."""
 
 
 @njit(cache=True)
-def draw(log_scores: Floats, slots: int, uniform: float) -> int:
-    """Return the slot at quantile `uniform` of the distribution with these log scores."""
-    best = -np.inf
-    for k in range(slots):
-        best = max(best, log_scores[k])
+def draw(candidates: int, uniform: float, scratch: Scratch) -> int:
+    """Return the slot at quantile `uniform` of the candidates' distribution."""
+    log_scores = scratch.log_scores
+    best = log_scores[:candidates].max()
     total = 0.0
-    for k in range(slots):
-        total += math.exp(log_scores[k] - best)
+    for c in range(candidates):
+        total += math.exp(log_scores[c] - best)
     target, reached = uniform * total, 0.0
-    for k in range(slots):
-        reached += math.exp(log_scores[k] - best)
+    for c in range(candidates):
+        reached += math.exp(log_scores[c] - best)
         if reached > target:
-            return k
-    return slots - 1
+            return scratch.slots[c]
+    return scratch.slots[candidates - 1]
 
 
 @njit(cache=True)
@@ -50,31 +53,39 @@ def sweep(
     prior: Any,
     likelihood: Any,
     clusters: Clusters,
+    screen: Screen,
     rows: SparseRows,
     assignments: Integers,
     uniforms: Floats,
     start: int,
-) -> int:
+) -> tuple[int, Clusters]:
     """Reassign rows from `start` on, or fewer if the slots run out; return the next row."""
-    capacity = clusters.masses.size
-    scratch = make_scratch_compiled(capacity)
-    for i in range(start, assignments.size):
+    capacity, n = clusters.masses.size, assignments.size
+    scratch = make_scratch_compiled(capacity, longest_row(rows, start, n))
+    for i in range(start, n):
         if clusters.counters[N_CLUSTERS] + 1 == capacity:
-            return i
+            return i, clusters
         old = assignments[i]
-        move(clusters, rows, i, old, -1.0)
+        take_out_row(clusters.table, screen, rows, i, old, 1.0, scratch.entries)
+        clusters.masses[old] -= 1.0
+        clusters.totals[TOTAL_MASS] -= 1.0
         if clusters.masses[old] < 0.5:
-            moved = drop(clusters, old)
-            for j in range(assignments.size):
+            moved = drop(clusters, screen, old)
+            for j in range(n):
                 if assignments[j] == moved:
                     assignments[j] = old
-        slots = clusters.counters[N_CLUSTERS] + 1
-        log_joint(prior, likelihood, clusters, rows, i, scratch)
-        chosen = draw(scratch.log_scores, slots, uniforms[i])
-        if chosen == slots - 1:
+        weigh(prior, clusters, scratch.log_weights)
+        candidates = score(likelihood, clusters, screen, rows, i, NEGLIGIBLE, scratch)
+        scratch.slots[0] = draw(candidates, uniforms[i], scratch)
+        if not fits(clusters.table, rows, i, scratch.slots, 1):
+            clusters = make_fit(clusters, rows, i, scratch.slots, 1)
+        chosen = scratch.slots[0]
+        if chosen == clusters.counters[N_CLUSTERS]:
             clusters.ids[chosen] = clusters.counters[NEXT_ID]
             clusters.counters[NEXT_ID] += 1
             clusters.counters[N_CLUSTERS] += 1
-        move(clusters, rows, i, chosen, 1.0)
+        add_row(clusters.table, screen, rows, i, chosen, 1.0, scratch.entries)
+        clusters.masses[chosen] += 1.0
+        clusters.totals[TOTAL_MASS] += 1.0
         assignments[i] = chosen
-    return assignments.size
+    return n, clusters

@@ -15,6 +15,7 @@ from bnpstream.kernels.arrays import (
     Floats,
 )
 from bnpstream.kernels.dispatch import specialize
+from bnpstream.kernels.special import replace_by_logs
 
 # Shared with the reference spelling (bnpstream.priors.auxiliary).
 NEWTON_TOLERANCE = 1e-8
@@ -61,30 +62,37 @@ class PointParameters(NamedTuple):
     new: float
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     """Return E[K'] = sum_k 1 - prod_i (1 - q_ik), or plain K."""
     K = clusters.counters[N_CLUSTERS]
     if plain_count:
         return float(K)
-    count = 0.0
-    for k in range(K):  # below -40 the probability of being occupied rounds to one
-        log_vacancy = clusters.log_vacancy[k]
-        count += 1.0 if log_vacancy < -40.0 else -math.expm1(log_vacancy)
-    return count
+    certain, doubtful = 0, 0.0
+    for k in range(K):  # below -36 the probability of being occupied is one but for 2e-16
+        if clusters.log_vacancy[k] < -36.0:
+            certain += 1
+        else:
+            doubtful += 1.0 - math.exp(clusters.log_vacancy[k])
+    return certain + doubtful
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True, error_model="numpy")
 def discounted_log_weights(discount: float, new: float, clusters: Clusters, out: Floats) -> None:
     """Normalise existing max(S_k - sigma, 0) and new weight: Eq. (23)."""
-    K = clusters.counters[N_CLUSTERS]
-    total = max(new, 0.0)
+    K, masses = clusters.counters[N_CLUSTERS], clusters.masses
+    s0, s1, s2, s3 = max(new, 0.0), 0.0, 0.0, 0.0
+    for k in range(0, K, 4):  # masses beyond K are zero, and a multiple of four fits
+        s0 += max(masses[k] - discount, 0.0)
+        s1 += max(masses[k + 1] - discount, 0.0)
+        s2 += max(masses[k + 2] - discount, 0.0)
+        s3 += max(masses[k + 3] - discount, 0.0)
+    log_total = math.log((s0 + s1) + (s2 + s3))
     for k in range(K):
-        total += max(clusters.masses[k] - discount, 0.0)
-    log_total = math.log(total)
+        out[k] = masses[k] - discount
+    replace_by_logs(out, K)
     for k in range(K):
-        weight = clusters.masses[k] - discount
-        out[k] = math.log(weight) - log_total if weight > 0.0 else -np.inf
+        out[k] -= log_total
     out[K] = math.log(new) - log_total if new > 0.0 else -np.inf
 
 

@@ -5,7 +5,6 @@ turns them into vector instructions: a logarithm then costs about a nanosecond, 
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -20,20 +19,6 @@ MANTISSA_MASK = np.uint64((1 << 52) - 1)
 ONE_BITS = np.uint64(EXPONENT_BIAS << 52)
 STIRLING_FROM = 12.0
 """From here on the first term left out of the series is below 3e-15."""
-SERIES_UP_TO = 0.41
-"""Largest n/x whose log1p the series of 2 atanh(z), z = n/(2x+n) < 0.171, gives to the last bit."""
-
-
-@njit(cache=True, error_model="numpy")
-def move_exponents(mantissas: Floats, exponents: Any, size: int) -> None:
-    """Move the binary exponent of every positive number into `exponents`, leaving [1, 2).
-
-    The exponents are added with their bias of 1023.
-    """
-    bits = mantissas.view(np.uint64)
-    for k in range(size):
-        exponents[k] += bits[k] >> EXPONENT_BITS
-        bits[k] = (bits[k] & MANTISSA_MASK) | ONE_BITS
 
 
 @njit(cache=True, error_model="numpy")
@@ -46,34 +31,21 @@ def twice_atanh(z: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def add_logs(
-    mantissas: Floats, exponents: Any, moves: int, weight: float, out: Floats, size: int
-) -> None:
-    """Add weight times the logarithm of mantissa * 2^(exponent - 1023 moves) to `out`.
+def replace_by_logs(x: Floats, size: int) -> None:
+    """Replace x[:size] by logarithms; -inf where x is not positive.
 
-    Mantissas are in [1, 2); those above sqrt(2) are halved, so that the series is about one.
+    The exponent is read off the bits; mantissas above sqrt(2) are halved, so that the series is
+    about one. Subnormal numbers are not expected.
     """
+    bits = x.view(np.uint64)
     for k in range(size):
-        up = 1.0 if mantissas[k] > SQRT_2 else 0.0
-        m = mantissas[k] * (1.0 - 0.5 * up)
-        exponent = np.float64(np.int64(exponents[k])) - EXPONENT_BIAS * moves + up
-        out[k] += weight * (twice_atanh((m - 1.0) / (m + 1.0)) + LOG_2 * exponent)
-
-
-@njit(cache=True, error_model="numpy")
-def subtract_log_rising(
-    x: Floats, n: float, out: Floats, size: int, work: Floats, exponents: Any
-) -> None:
-    """Subtract log Gamma(x + n) - log Gamma(x) of every x from `out` (see `log_rising`)."""
-    for k in range(size):
-        work[k] = x[k] + n
-        exponents[k] = np.uint64(0)
-    for k in range(size):
-        y = work[k]
-        rest = (x[k] - 0.5) * twice_atanh(n / (x[k] + y)) - n
-        out[k] -= rest + stirling_tail(y) - stirling_tail(x[k])
-    move_exponents(work, exponents, size)
-    add_logs(work, exponents, 1, -n, out, size)
+        positive = x[k] > 0.0
+        octave = np.float64(np.int64(bits[k] >> EXPONENT_BITS) - EXPONENT_BIAS)
+        bits[k] = (bits[k] & MANTISSA_MASK) | ONE_BITS
+        up = 1.0 if x[k] > SQRT_2 else 0.0
+        m = x[k] * (1.0 - 0.5 * up)
+        log = twice_atanh((m - 1.0) / (m + 1.0)) + LOG_2 * (octave + up)
+        x[k] = log if positive else -np.inf
 
 
 @njit(cache=True, error_model="numpy")

@@ -12,9 +12,14 @@ from numba import njit
 from bnpstream.kernels.adf import (
     LARGEST_BELOW_ONE,
     absorb,
-    log_joint,
+    fits,
+    longest_row,
+    make_fit,
     make_scratch_compiled,
     respond,
+    score,
+    take_out_row,
+    weigh,
 )
 from bnpstream.kernels.arrays import (
     BIRTH,
@@ -27,17 +32,26 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
     Events,
-    Floats,
     Options,
+    Scratch,
     Sites,
     SparseRows,
     Trace,
 )
-from bnpstream.kernels.likelihoods import take_out_sparse_row
+from bnpstream.kernels.screen import Screen, clear_cluster, fill_cluster
+from bnpstream.kernels.table import take_row
 
 
 @njit(cache=True)
-def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, dead_mass: float) -> int:
+def take_out(
+    clusters: Clusters,
+    screen: Screen,
+    rows: SparseRows,
+    i: int,
+    sites: Sites,
+    dead_mass: float,
+    entries: Any,
+) -> int:
     """Subtract site i from the posterior: what is left is the cavity.
 
     Return the slot of the row's heaviest cluster that is left with mass `dead_mass` or less, or
@@ -48,7 +62,7 @@ def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, dead_ma
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
             continue
-        take_out_sparse_row(clusters, rows, i, k, share)
+        take_out_row(clusters.table, screen, rows, i, k, share, entries)
         clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
         vacancy = clusters.log_vacancy[k] - math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
@@ -59,28 +73,46 @@ def take_out(clusters: Clusters, rows: SparseRows, i: int, sites: Sites, dead_ma
 
 
 @njit(cache=True)
-def put_down(sites: Sites, i: int, slots: int, q: Floats) -> None:
-    """Write the non-zero responsibilities as site i, after those of the rows before."""
+def give_home(home: int, kept: int, scratch: Scratch) -> int:
+    """Give the new cluster's share, the last, to the slot `home`; return how many are left."""
+    slots, shares = scratch.slots, scratch.shares
+    c = 0
+    while c < kept - 1 and slots[c] < home:
+        c += 1
+    if slots[c] == home:
+        shares[c] += shares[kept - 1]
+        return kept - 1
+    new = shares[kept - 1]
+    for d in range(kept - 1, c, -1):
+        slots[d], shares[d] = slots[d - 1], shares[d - 1]
+    slots[c], shares[c] = home, new
+    return kept
+
+
+@njit(cache=True, forceinline=True)
+def put_down(sites: Sites, i: int, kept: int, scratch: Scratch) -> None:
+    """Write the responsibilities as site i, after those of the rows before."""
     end = sites.indptr[i]
-    for k in range(slots):
-        if q[k] > 0.0:
-            sites.slots[end] = k
-            sites.shares[end] = q[k]
-            end += 1
-    sites.indptr[i + 1] = end
+    for c in range(kept):
+        sites.slots[end + c] = scratch.slots[c]
+        sites.shares[end + c] = scratch.shares[c]
+    sites.indptr[i + 1] = end + kept
 
 
 @njit(cache=True)
-def change_of(sites: Sites, i: int, q: Floats) -> float:
-    """Return half the summed absolute change from site i to responsibilities q."""
+def change_of(sites: Sites, i: int, kept: int, scratch: Scratch) -> float:
+    """Return half the summed absolute change from site i to the responsibilities."""
     total = 1.0
     for j in range(sites.indptr[i], sites.indptr[i + 1]):
-        k, share = sites.slots[j], sites.shares[j]
-        total += share if k == GONE else abs(q[k] - share) - q[k]
+        share, now = sites.shares[j], 0.0
+        for c in range(kept):
+            if scratch.slots[c] == sites.slots[j]:
+                now = scratch.shares[c]
+        total += abs(now - share) - now
     return 0.5 * total
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def log_event(events: Events, clusters: Clusters, kind: int, k: int) -> None:
     """Append one event of the cluster in slot k."""
     at = events.filled[0]
@@ -102,15 +134,20 @@ def relabel(sites: Sites, first: int, last: int, dropped: int, moved: int) -> No
 
 
 @njit(cache=True)
-def drop(clusters: Clusters, k: int) -> int:
+def drop(clusters: Clusters, screen: Screen, k: int) -> int:
     """Remove the cluster in slot k, putting the last one in its place; return that one's slot."""
     last = clusters.counters[N_CLUSTERS] - 1
     clusters.totals[TOTAL_MASS] -= clusters.masses[k]
-    clusters.statistics[k] = clusters.statistics[last]
+    screened = screen.levels.shape[0] > 0
+    if screened:
+        clear_cluster(screen, k)
+        clear_cluster(screen, last)
+    take_row(clusters.table, k, last)
+    if screened and k != last:
+        fill_cluster(screen, clusters.table, k)
     clusters.masses[k] = clusters.masses[last]
     clusters.log_vacancy[k] = clusters.log_vacancy[last]
     clusters.ids[k] = clusters.ids[last]
-    clusters.statistics[last] = 0.0
     clusters.masses[last] = 0.0
     clusters.log_vacancy[last] = 0.0
     clusters.ids[last] = 0
@@ -120,15 +157,21 @@ def drop(clusters: Clusters, k: int) -> int:
 
 @njit(cache=True)
 def drop_light(
-    clusters: Clusters, old: Sites, new: Sites, i: int, n: int, least: float, events: Events
+    clusters: Clusters,
+    screen: Screen,
+    old: Sites,
+    new: Sites,
+    i: int,
+    least: float,
+    events: Events,
 ) -> None:
     """Drop the clusters of old site i whose mass is now below `least`."""
     for j in range(old.indptr[i], old.indptr[i + 1]):
         k = old.slots[j]
         if k != GONE and clusters.masses[k] < least:
             log_event(events, clusters, DEATH, k)
-            moved = drop(clusters, k)
-            relabel(old, i, n, k, moved)
+            moved = drop(clusters, screen, k)
+            relabel(old, i, old.indptr.size - 1, k, moved)
             relabel(new, 0, i + 1, k, moved)
 
 
@@ -137,6 +180,7 @@ def visit(
     prior: Any,
     likelihood: Any,
     clusters: Clusters,
+    screen: Screen,
     rows: SparseRows,
     old: Sites,
     new: Sites,
@@ -145,15 +189,14 @@ def visit(
     options: Options,
     trace: Trace,
     events: Events,
-) -> int:
-    """Visit rows start..stop-1, or fewer if room runs out; return the next row.
+) -> tuple[int, Clusters]:
+    """Visit rows start..stop-1, or fewer if room runs out; return the next row and the clusters.
 
     A row may open a cluster, and slot K must stay free for the next new one; it may write K + 1
     entries of its site and as many events.
     """
     capacity = clusters.masses.size
-    scratch = make_scratch_compiled(capacity)
-    q = scratch.responsibilities
+    scratch = make_scratch_compiled(capacity, longest_row(rows, start, stop))
     for i in range(start, stop):
         slots = clusters.counters[N_CLUSTERS] + 1
         if (
@@ -161,17 +204,20 @@ def visit(
             or new.indptr[i] + slots > new.slots.size
             or events.filled[0] + slots + 1 > events.kinds.size
         ):
-            return i
-        first = old.indptr[i] == old.indptr[i + 1]
-        home = take_out(clusters, rows, i, old, options.dead_mass)
-        log_auxiliary = log_joint(prior, likelihood, clusters, rows, i, scratch)
-        log_evidence, opens = respond(slots, options, scratch)
+            return i, clusters
+        first, home = old.indptr[i] == old.indptr[i + 1], GONE
+        if not first:
+            home = take_out(clusters, screen, rows, i, old, options.dead_mass, scratch.entries)
+        log_auxiliary = weigh(prior, clusters, scratch.log_weights)
+        candidates = score(
+            likelihood, clusters, screen, rows, i, options.log_min_responsibility, scratch
+        )
+        kept, log_evidence, opens = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
-            q[home] += q[slots - 1]
-            q[slots - 1] = 0.0
-            opens = False
-        trace.change[i] = change_of(old, i, q)
-        likeliest = absorb(clusters, rows, i, opens, q)
+            kept, opens = give_home(home, kept, scratch), False
+        if not fits(clusters.table, rows, i, scratch.slots, kept):
+            clusters = make_fit(clusters, rows, i, scratch.slots, kept)
+        likeliest = absorb(clusters, screen, rows, i, opens, kept, scratch)
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = log_auxiliary
         if first:
@@ -179,9 +225,12 @@ def visit(
             clusters.totals[LOG_EVIDENCE] += log_evidence
         if opens:
             log_event(events, clusters, BIRTH, slots - 1)
-        put_down(new, i, clusters.counters[N_CLUSTERS], q)
+        put_down(new, i, kept, scratch)
         trace.log_evidence[i] = log_evidence
         trace.ids[i] = clusters.ids[likeliest]
-        drop_light(clusters, old, new, i, rows.log_base.size, options.least_mass, events)
+        trace.change[i] = 1.0
+        if not first:
+            trace.change[i] = change_of(old, i, kept, scratch)
+            drop_light(clusters, screen, old, new, i, options.least_mass, events)
         trace.n_clusters[i] = clusters.counters[N_CLUSTERS]
-    return stop
+    return stop, clusters

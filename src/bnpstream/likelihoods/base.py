@@ -3,13 +3,18 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
+from bnpstream.kernels.likelihoods import LONG_RUN
+from bnpstream.kernels.screen import Screen
+from bnpstream.kernels.table import Table
+from bnpstream.likelihoods.screening import no_screen
 
 Floats = NDArray[np.float64]
 
@@ -66,15 +71,33 @@ class Batch:
         statistics: Any = np.concatenate(blocks) if dense else vstack(blocks, format="csr")
         return cls(statistics, np.concatenate([part.log_base for part in parts]))
 
+    @cached_property
     def kernel_rows(self) -> SparseRows | None:
         """Return the arrays for compiled loops, or None where there are none for this layout."""
         if isinstance(self.statistics, np.ndarray):
             return None
+        indptr = self.statistics.indptr.astype(np.int64, copy=False)
+        values = self.statistics.data
+        repeated = values > 1.0
+        repeated[indptr[1:] - 1] = False
+        repeats = np.flatnonzero(repeated)
+        repeat_ptr = np.searchsorted(repeats, indptr)
+        long = values[repeats] > LONG_RUN
+        extra = np.where(long, 1, values[repeats] - 1.0).astype(np.int64)
+        ends = np.append(0, np.cumsum(extra))
+        seen = np.arange(1.0, ends[-1] + 1.0) - np.repeat(ends[:-1], extra)
+        seen[ends[:-1][long]] = -values[repeats[long]]
+        starts = np.repeat(indptr[:-1], np.diff(repeat_ptr))
         return SparseRows(
-            self.statistics.indptr.astype(np.int64, copy=False),
-            self.statistics.indices.astype(np.int64, copy=False),
-            self.statistics.data,
+            indptr,
+            self.statistics.indices.astype(np.uint32),
+            values,
             self.log_base,
+            repeat_ptr,
+            repeats,
+            ends[repeat_ptr],
+            np.repeat(repeats - starts, extra).astype(np.uint32),
+            seen,
         )
 
 
@@ -90,9 +113,6 @@ class Likelihood(ABC):
     Whatever can be faster is overridden, and ``bnpstream.testing.check_likelihood`` says whether
     the override tells the truth.
     """
-
-    memory_order: Literal["C", "F"] = "C"
-    """Order of the (clusters, D) statistics: "F" puts one column's clusters side by side."""
 
     @abstractmethod
     def encode(self, X: Any) -> Batch:
@@ -136,3 +156,7 @@ class Likelihood(ABC):
     def kernel_parameters(self, n_statistics: int) -> Any:
         """Return the NamedTuple that selects the compiled score, or None without one."""
         return None
+
+    def screen(self, table: Table, n_clusters: int) -> Screen:
+        """Return what rules clusters out cheaply; by default nothing does."""
+        return no_screen(table.starts.size)

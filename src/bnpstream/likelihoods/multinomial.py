@@ -8,10 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
-from bnpstream.kernels.likelihoods import LONG_RUN, DirichletMultinomialParameters
+from bnpstream.kernels.likelihoods import (
+    LONG_RUN,
+    AsymmetricDirichletMultinomial,
+    SymmetricDirichletMultinomial,
+)
+from bnpstream.kernels.screen import Screen
 from bnpstream.kernels.special import STIRLING_FROM
+from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
 from bnpstream.likelihoods.counts import as_counts
+from bnpstream.likelihoods.screening import make_screen
 
 ALPHA_RANGE = (1e-30, 1e30)
 """Products of eight factors alpha + count must stay inside the range of a double."""
@@ -43,7 +50,6 @@ class DirichletMultinomial(Likelihood):
     """
 
     alpha: ArrayLike = 0.1
-    memory_order = "F"
 
     def __post_init__(self) -> None:
         try:
@@ -158,9 +164,18 @@ class DirichletMultinomial(Likelihood):
         )
         return rng.multinomial(length, softmax(log_gammas, axis=1))
 
-    def kernel_parameters(self, n_statistics: int) -> DirichletMultinomialParameters:
+    def kernel_parameters(
+        self, n_statistics: int
+    ) -> SymmetricDirichletMultinomial | AsymmetricDirichletMultinomial:
         """Return the parameters of the compiled score."""
-        return DirichletMultinomialParameters(*self._base_measure(n_statistics - 1))
+        alpha, total = self._base_measure(n_statistics - 1)
+        if np.ndim(self.alpha) == 0:
+            return SymmetricDirichletMultinomial(float(alpha[0]), float(np.log(alpha[0])), total)
+        return AsymmetricDirichletMultinomial(alpha, np.log(alpha), total)
+
+    def screen(self, table: Table, n_clusters: int) -> Screen:
+        """Return upper bounds of every word's share of the score, two bytes a cluster."""
+        return make_screen(*self._base_measure(int(table.shape[0]) - 1), table, n_clusters)
 
 
 def _log_rising(x: Floats, n: float) -> Floats:

@@ -2,7 +2,12 @@
 
 from bnpstream.mixture.lineage import Event, survivor
 from bnpstream.mixture.model import KernelArguments, Model
-from bnpstream.mixture.predict import log_joint, log_joint_row, log_prior_weights
+from bnpstream.mixture.predict import (
+    log_joint,
+    log_joint_row,
+    log_marginals,
+    log_prior_weights,
+)
 from bnpstream.mixture.sites import SiteBuffer
 from bnpstream.mixture.state import MixtureState
 
@@ -14,6 +19,7 @@ __all__ = [
     "SiteBuffer",
     "log_joint",
     "log_joint_row",
+    "log_marginals",
     "log_prior_weights",
     "survivor",
 ]

@@ -25,6 +25,6 @@ class Model(NamedTuple):
         arguments = KernelArguments(
             self.prior.kernel_parameters(),
             self.likelihood.kernel_parameters(batch.n_statistics),
-            batch.kernel_rows(),
+            batch.kernel_rows,
         )
         return None if any(part is None for part in arguments) else arguments

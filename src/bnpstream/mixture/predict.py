@@ -47,6 +47,12 @@ def log_prior_weights(
     return prior.log_weights(*posterior, auxiliary), auxiliary
 
 
+def log_marginals(model: Model, state: MixtureState) -> Floats:
+    """Return the log marginal likelihood of every cluster's rows, log h(x) left out."""
+    parts = [model.likelihood.log_marginal(state.rows(slots)) for slots in state.blocks()]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
 def log_joint(
     model: Model,
     state: MixtureState,
@@ -76,7 +82,7 @@ def log_joint(
         log_weights = log_prior_weights(model.prior, state)[0]
     out = np.empty((len(batch), state.n_clusters + 1))
     if kernel is not None:
-        log_predictive_rows(kernel.likelihood, state.arrays, kernel.rows, out)
+        log_predictive_rows(kernel.likelihood, state.arrays.table, kernel.rows, out)
     else:
         for i in range(len(batch)):
             row = batch.row(i)

@@ -1,12 +1,13 @@
 """What every row contributed to the posterior, kept where rows will be revisited."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import GONE, Sites
+from bnpstream.kernels.table import DENSE_UP_TO
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture.state import log_vacancy_of
 
@@ -137,13 +138,16 @@ class SiteBuffer:
         return other
 
 
-def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Floats, Floats, Floats]:
-    """Return statistics, masses and log vacancies of every cluster as the sum of the sites."""
+def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Any, Floats, Floats]:
+    """Return statistics, masses and log vacancies of every cluster as the sum of the sites.
+
+    The statistics of a wide sparse batch are sparse.
+    """
     responsibilities = sites.matrix(n_clusters)
     vacancies = responsibilities.copy()
     vacancies.data = log_vacancy_of(vacancies.data)
     statistics = responsibilities.T @ batch.statistics
-    if not isinstance(statistics, np.ndarray):
+    if not isinstance(statistics, np.ndarray) and batch.n_statistics <= DENSE_UP_TO:
         statistics = statistics.toarray()
     return (
         statistics,

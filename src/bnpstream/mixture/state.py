@@ -1,9 +1,11 @@
 """The arrays of a posterior: open, add, grow, copy."""
 
-from typing import Literal, Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bnpstream.kernels.adf import LARGEST_BELOW_ONE
 from bnpstream.kernels.arrays import (
@@ -16,37 +18,58 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
 )
-from bnpstream.likelihoods import Row
+from bnpstream.kernels.screen import LANES, Screen
+from bnpstream.kernels.table import (
+    N_COLUMNS,
+    Table,
+    empty_table,
+    gather,
+    moved,
+    scatter,
+    take_row,
+)
+from bnpstream.likelihoods import Likelihood, Row
+from bnpstream.likelihoods.screening import with_capacity
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Columns = slice | NDArray[np.integer]
 
-FIRST_CAPACITY = 16
+FIRST_CAPACITY = 128
+DOUBLE_UP_TO = 1024
+BLOCK_CELLS = 4_000_000
 
 
 class MixtureState:
     """The posterior after some rows: whatever depends on history, and nothing else.
 
-    Packed arrays with one slot a cluster, grown by doubling; ids are stable, slots are not.
-    There is always a free slot after the last cluster, and free slots are zero: that slot is
-    the prior, so a new cluster is scored like any other.
+    Packed arrays with one slot a cluster; ids are stable, slots are not. There is always a free
+    slot after the last cluster, and free slots are zero: that slot is the prior, so a new cluster
+    is scored like any other.
 
     The scalars live in arrays too, so that compiled loops change them in place.
+
+    Parameters
+    ----------
+    n_statistics : int
+        D, the length of a row of sufficient statistics.
 
     Attributes
     ----------
     arrays : Clusters
-        statistics (capacity, D), masses, log_vacancy and ids (capacity,), counters and totals.
+        The table of statistics; masses, log_vacancy and ids (capacity,); counters and totals.
     """
 
-    def __init__(self, n_statistics: int, memory_order: Literal["C", "F"]) -> None:
+    def __init__(self, n_statistics: int) -> None:
         self.arrays = Clusters(
-            np.zeros((FIRST_CAPACITY, n_statistics), order=memory_order),
+            empty_table(FIRST_CAPACITY, n_statistics),
             np.zeros(FIRST_CAPACITY),
             np.zeros(FIRST_CAPACITY),
             np.zeros(FIRST_CAPACITY, dtype=np.int64),
             np.zeros(3, dtype=np.int64),
             np.array([0.0, np.nan, 0.0]),
         )
+        self._screen: tuple[Likelihood, Screen] | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -83,14 +106,77 @@ class MixtureState:
         return float(self.arrays.totals[LOG_EVIDENCE])
 
     @property
-    def statistics(self) -> Floats:
-        """Return the (K, D) summed sufficient statistics (a view)."""
-        return self.arrays.statistics[: self.n_clusters]
+    def n_statistics(self) -> int:
+        """Return D."""
+        return int(self.arrays.table.shape[N_COLUMNS])
 
     @property
-    def candidates(self) -> Floats:
-        """Return the (K + 1, D) statistics of the clusters and of a new one (a view)."""
-        return self.arrays.statistics[: self.n_clusters + 1]
+    def statistics(self) -> Floats:
+        """Return the (K, D) summed sufficient statistics: a view if they are stored densely."""
+        dense = self._dense()
+        return self.rows(np.arange(self.n_clusters)) if dense is None else dense[: self.n_clusters]
+
+    @property
+    def candidates(self) -> Any:
+        """Return the (K + 1, D) statistics of the clusters and of a new one.
+
+        An array, a view, if they are stored densely; else what can be asked for [:, columns].
+        """
+        dense, slots = self._dense(), self.n_clusters + 1
+        return HashedRows(self.arrays.table, slots) if dense is None else dense[:slots]
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the posterior, its free slots included, the screen not."""
+        parts = (*self.arrays.table, *self.arrays[1:])
+        return sum(part.nbytes for part in parts)
+
+    def rows(self, slots: Integers) -> Floats:
+        """Return the statistics of some clusters as an array of shape (len(slots), D)."""
+        return self._read(slots, slice(None))
+
+    def blocks(self) -> Iterator[Integers]:
+        """Yield the slots in parts whose rows take 32 MB at most."""
+        step = max(1, BLOCK_CELLS // self.n_statistics)
+        for start in range(0, self.n_clusters, step):
+            yield np.arange(start, min(start + step, self.n_clusters))
+
+    def distance(self, statistics: Any) -> float:
+        """Return the largest difference to other statistics, a (K, D) array or sparse array."""
+        parts = (np.abs(statistics[slots] - self.rows(slots)) for slots in self.blocks())
+        return max((float(part.max(initial=0.0)) for part in parts), default=0.0)
+
+    def screen(self, likelihood: Likelihood) -> Screen:
+        """Return the screen of the clusters, which compiled loops keep up to date."""
+        if self._screen is None or self._screen[0] is not likelihood:
+            made = likelihood.screen(self.arrays.table, self.n_clusters)
+            self._screen = (likelihood, made)
+        return self._screen[1]
+
+    def _dense(self) -> Floats | None:
+        """Return all slots' statistics as a matrix, or None if rows are hashed."""
+        table = self.arrays.table
+        hashed = table.keys.size > 0
+        return None if hashed else table.values.reshape(-1, self.n_statistics)
+
+    def _read(self, slots: Integers, columns: Columns) -> Floats:
+        """Return some columns of some clusters."""
+        dense = self._dense()
+        if dense is not None:
+            return np.asarray(dense[slots][:, columns])
+        return HashedRows(self.arrays.table, self.n_clusters, slots)[:, columns]
+
+    def _write(self, slots: Integers, columns: Columns, values: Floats) -> None:
+        """Replace some columns of some clusters."""
+        self._screen = None
+        dense = self._dense()
+        if dense is not None:
+            dense[slots[:, None], np.arange(self.n_statistics)[columns]] = values
+            return
+        table, where = self.arrays.table, np.arange(self.n_statistics)[columns]
+        for slot, row in zip(slots, values, strict=True):
+            table = scatter(table, slot, where, row)
+        self.arrays = self.arrays._replace(table=table)
 
     @property
     def masses(self) -> Floats:
@@ -116,7 +202,9 @@ class MixtureState:
 
     def add(self, responsibilities: Floats, row: Row) -> None:
         """Add one row with its responsibilities, shape (K,): Eq. (18)."""
-        self.statistics[:, row.columns] += responsibilities[:, None] * row.values
+        slots = np.flatnonzero(responsibilities)
+        before = self._read(slots, row.columns)
+        self._write(slots, row.columns, before + responsibilities[slots, None] * row.values)
         self.masses[:] += responsibilities
         self.log_vacancy[:] += log_vacancy_of(responsibilities)
         self.arrays.totals[TOTAL_MASS] += 1.0
@@ -126,13 +214,12 @@ class MixtureState:
         self.arrays.counters[N_OBSERVATIONS] += 1
         self.arrays.totals[LOG_EVIDENCE] += log_evidence
 
-    def take_out(self, slots: NDArray[np.int64], shares: Floats, row: Row) -> None:
+    def take_out(self, slots: Integers, shares: Floats, row: Row) -> None:
         """Subtract what a row contributed to some clusters: the cavity is left."""
-        for slot, share in zip(slots, shares, strict=True):
-            before = self.statistics[slot, row.columns]
-            after = before - share * row.values
-            left = np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
-            self.statistics[slot, row.columns] = left
+        before = self._read(slots, row.columns)
+        after = before - shares[:, None] * row.values
+        left = np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
+        self._write(slots, row.columns, left)
         self.masses[slots] = np.maximum(self.masses[slots] - shares, 0.0)
         vacancy = self.log_vacancy[slots] - log_vacancy_of(shares)
         self.log_vacancy[slots] = np.minimum(vacancy, 0.0)
@@ -140,16 +227,18 @@ class MixtureState:
 
     def move(self, slot: int, row: Row, sign: float) -> None:
         """Add a whole row to a cluster, or take it out."""
-        self.statistics[slot, row.columns] += sign * row.values
+        slots = np.array([slot])
+        self._write(slots, row.columns, self._read(slots, row.columns) + sign * row.values)
         self.masses[slot] += sign
         self.arrays.totals[TOTAL_MASS] += sign
 
     def drop(self, slot: int) -> int:
         """Remove a cluster; the last one takes its slot. Return the slot that one had."""
         last = self.n_clusters - 1
-        arrays = self.arrays
+        arrays, self._screen = self.arrays, None
         arrays.totals[TOTAL_MASS] -= arrays.masses[slot]
-        for part in (arrays.statistics, arrays.masses, arrays.log_vacancy, arrays.ids):
+        take_row(arrays.table, slot, last)
+        for part in (arrays.masses, arrays.log_vacancy, arrays.ids):
             part[slot] = part[last]
             part[last] = 0
         arrays.counters[N_CLUSTERS] = last
@@ -161,41 +250,82 @@ class MixtureState:
         `log_vacancy` is the joint cluster's: it does not follow from the two where they share
         rows.
         """
-        arrays = self.arrays
-        arrays.statistics[winner] += arrays.statistics[loser]
+        arrays, slots = self.arrays, np.array([winner])
+        lost = self.rows(np.array([loser]))
+        columns = np.flatnonzero(lost)
+        self._write(slots, columns, self._read(slots, columns) + lost[:, columns])
         arrays.masses[winner] += arrays.masses[loser]
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
         return self.drop(loser)
 
-    def rebuild(self, statistics: Floats, masses: Floats, log_vacancy: Floats) -> None:
+    def rebuild(self, statistics: Any, masses: Floats, log_vacancy: Floats) -> None:
         """Replace the totals of every cluster, so that subtraction drift cannot grow."""
-        self.statistics[:] = statistics
+        self._screen = None
+        capacity = self.arrays.masses.size
+        self.arrays = self.arrays._replace(table=empty_table(capacity, self.n_statistics))
+        matrix = csr_array(statistics)
+        for k in range(self.n_clusters):
+            inside = slice(matrix.indptr[k], matrix.indptr[k + 1])
+            columns = matrix.indices[inside].astype(np.int64)
+            self._write(np.array([k]), columns, matrix.data[inside][None])
         self.masses[:] = masses
         self.log_vacancy[:] = log_vacancy
         self.arrays.totals[TOTAL_MASS] = float(masses.sum())
 
     def make_room(self) -> None:
-        """Double the capacity if no slot would stay free after one more cluster."""
+        """Grow if no slot would stay free after one more cluster.
+
+        By doubling while that is little, then by a quarter.
+        """
         old = self.arrays
         capacity = old.masses.size
         if self.n_clusters + 1 < capacity:
             return
-        order: Literal["C", "F"] = "F" if old.statistics.flags.f_contiguous else "C"
-        statistics = np.zeros((2 * capacity, old.statistics.shape[1]), order=order)
-        statistics[:capacity] = old.statistics
+        more = capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES
+        dense = old.table.keys.size == 0
+        length = (capacity + more) * self.n_statistics if dense else old.table.values.size
         self.arrays = old._replace(
-            statistics=statistics,
-            masses=np.append(old.masses, np.zeros(capacity)),
-            log_vacancy=np.append(old.log_vacancy, np.zeros(capacity)),
-            ids=np.append(old.ids, np.zeros(capacity, np.int64)),
+            table=moved(old.table, length, capacity + more),
+            masses=np.append(old.masses, np.zeros(more)),
+            log_vacancy=np.append(old.log_vacancy, np.zeros(more)),
+            ids=np.append(old.ids, np.zeros(more, np.int64)),
         )
+        if self._screen is not None:
+            likelihood, screen = self._screen
+            grown = with_capacity(screen, capacity + more)
+            self._screen = (likelihood, grown) if grown is not None else None
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        other = type(self).__new__(type(self))
-        other.arrays = Clusters._make(part.copy(order="K") for part in self.arrays)
+        other = type(self)(1)
+        parts = [np.copy(part) for part in self.arrays[1:]]
+        table = Table._make(part.copy() for part in self.arrays.table)
+        other.arrays = Clusters._make([table, *parts])
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"arrays": self.arrays}  # the screen can be made again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.arrays, self._screen = state["arrays"], None
+
+
+class HashedRows:
+    """Rows of hashed statistics that can be asked for columns, [:, columns]."""
+
+    def __init__(self, table: Table, n_rows: int, slots: Integers | None = None) -> None:
+        self._table = table
+        self._slots = np.arange(n_rows) if slots is None else np.asarray(slots, np.int64)
+        self.shape = (self._slots.size, int(table.shape[N_COLUMNS]))
+
+    def __getitem__(self, key: tuple[slice, Any]) -> Floats:
+        rows, columns = key
+        where = np.arange(self.shape[1])[columns]
+        slots = self._slots[rows]
+        found = np.empty((slots.size, where.size))
+        gather(self._table, slots, np.atleast_1d(where), found)
+        return found[:, 0] if where.ndim == 0 else found
 
 
 def log_vacancy_of(responsibilities: Floats) -> Floats:

@@ -1,0 +1,152 @@
+"""Building the screen of the Dirichlet-multinomial (see ``bnpstream.kernels.screen``)."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from bnpstream.kernels.screen import (
+    CHORDS,
+    COUNTS,
+    GRID,
+    LARGEST_LEVEL,
+    LONGEST,
+    MANTISSA_STEPS,
+    PARTS,
+    Screen,
+    fill,
+    spread_of_words,
+)
+from bnpstream.kernels.table import Table
+
+Floats = NDArray[np.float64]
+
+SCREEN_BYTES = 2**28
+"""Levels take no more than this: 256 MB. Beyond it, rare words share rows."""
+FINEST = 128
+"""Levels an octave; fewer where a tiny alpha needs more octaves."""
+LARGEST_STATISTIC = 2.0**53
+LARGE_BASE = 1e6
+"""From here on Jensen's inequality bounds a rising factorial better than log-gammas do."""
+
+
+def no_screen(capacity: int) -> Screen:
+    """Return what stands for no screen: every cluster gets its exact score."""
+    return _empty(np.ones(1), 1.0, 0, 0, capacity)
+
+
+def make_screen(alpha: Floats, total: float, table: Table, n_clusters: int) -> Screen:
+    """Return the screen of some clusters.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (1,) or (V,)
+        Base measure.
+    total : float
+        A = sum_w alpha_w.
+    table : Table
+        Counts and lengths of the clusters.
+    n_clusters : int
+        K; further slots are free.
+    """
+    n_words, capacity = int(table.shape[0]) - 1, table.starts.size
+    n_rows = min(n_words, SCREEN_BYTES // (2 * capacity))
+    screen = _empty(alpha, total, n_words, n_rows + 1, capacity)
+    if n_rows < n_words:
+        spread = np.zeros(n_words, np.int64)
+        spread_of_words(table, n_clusters, spread)
+        own = n_rows // 2
+        rank = np.empty(n_words, np.int64)
+        rank[np.argsort(-spread, kind="stable")] = np.arange(n_words)
+        screen.rows[:] = np.where(rank < own, rank, own + rank % (n_rows - own))
+        screen.shared[own:-1] = True
+    fill(screen, table, n_clusters)
+    return screen
+
+
+def with_capacity(screen: Screen, capacity: int) -> Screen | None:
+    """Return the screen with more free slots, or None if words must share rows then."""
+    if screen.levels.shape[0] * capacity * 2 > SCREEN_BYTES:
+        return None
+    levels = np.zeros((screen.levels.shape[0], capacity), np.uint16)
+    levels[:, : screen.levels.shape[1]] = screen.levels
+    more = capacity - screen.lengths.size
+    return screen._replace(
+        levels=levels,
+        spent=np.append(screen.spent, np.full(more, _spent(screen.total))),
+        lengths=np.append(screen.lengths, np.full(more, screen.total)),
+    )
+
+
+def _spent(total: float) -> float:
+    return float((total + 0.5) * (np.log(total + 0.5) - 1.0) - np.log(total))
+
+
+def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int) -> Screen:
+    alpha = np.broadcast_to(alpha, max(n_words, 1))
+    octaves = np.ceil(np.log2(alpha)).astype(np.int64)
+    needed = np.log2(LARGEST_STATISTIC) - np.log2(alpha.min())
+    resolution = FINEST
+    while needed * resolution > LARGEST_LEVEL:
+        resolution //= 2
+    kinds, classes = np.unique(octaves, return_inverse=True)
+    tops = 1.0 + (np.arange(MANTISSA_STEPS) + 1.0) / MANTISSA_STEPS
+    return Screen(
+        np.zeros((n_rows, capacity), np.uint16),
+        np.arange(n_words, dtype=np.uint32),
+        np.zeros(n_rows, np.bool_),
+        np.full(capacity, _spent(total)),
+        np.full(capacity, total),
+        np.stack([knots_of(int(kind), resolution) for kind in kinds]),
+        classes.reshape(alpha.shape).astype(np.int32),
+        1.0 / alpha,
+        np.ceil(resolution * np.log2(tops)).astype(np.uint16),
+        resolution,
+        total,
+    )
+
+
+def class_counts() -> Floats:
+    """Return the smallest count of every class of `count_class`."""
+    octaves = np.arange(np.log2(COUNTS), np.log2(LONGEST) + 1)
+    eighths = 2.0 ** octaves[:, None] * (1.0 + np.arange(8) / 8)
+    return np.concatenate([np.arange(COUNTS), eighths.ravel()])
+
+
+@lru_cache(maxsize=1024)
+def knots_of(octave: int, resolution: int) -> NDArray[np.int64]:
+    """Return the knots of words with alpha in (2^(octave - 1), 2^octave], a row a class of count.
+
+    The gain of further tokens grows with alpha at a given level, so the upper end serves all.
+
+    Returns
+    -------
+    knots : ndarray of shape (classes of count, CHORDS + 1)
+        k1..k4, and 2 k1 + 2 k2 + 2 k3 + k4.
+    """
+    levels = np.append(np.arange(0, LARGEST_LEVEL, GRID), LARGEST_LEVEL)
+    counts = np.maximum(class_counts(), 2.0)[:, None]
+    alpha = 2.0**octave
+    gain = _rising(alpha * 2.0 ** (levels / resolution), counts) - _rising(alpha, counts)
+    gain *= resolution / np.log(2.0)
+    slopes = np.array([1, 3, 5, 7]) / PARTS
+    knots = np.zeros((len(counts), CHORDS), np.int64)
+    at, height = np.zeros(counts.shape), np.zeros(counts.shape)
+    for chord, slope in enumerate(slopes):
+        line = height + slope * (counts - 1.0) * (levels - at)
+        above = (gain > line + 1e-6) & (levels > at)
+        first = np.where(above.any(axis=1), above.argmax(axis=1), levels.size) - 1
+        knot = np.maximum(levels[first][:, None], at)
+        height = height + slope * (counts - 1.0) * (knot - at)
+        at, knots[:, chord] = knot, knot[:, 0]
+    return np.column_stack([knots, 2 * knots[:, :3].sum(axis=1) + knots[:, 3]])
+
+
+def _rising(base: Floats | float, counts: Floats) -> Floats:
+    """Return sum_{0 < j < count} log(base + j), or a little more."""
+    base = np.asarray(base)
+    jensen = (counts - 1.0) * np.log(base + 0.5 * counts)
+    small = np.minimum(base, LARGE_BASE)
+    exact = gammaln(small + counts) - gammaln(small + 1.0)
+    return np.where(base < LARGE_BASE, exact, jensen)
