@@ -23,12 +23,14 @@ def compiled_respond(model, kernel, state, i, settings):
     """Return what `adf.respond` does to row i, from the compiled functions."""
     longest = int(np.diff(kernel.rows.indptr).max())
     scratch = compiled.make_scratch_compiled(state.arrays.masses.size, longest)
-    auxiliary = compiled.weigh(kernel.prior, state.arrays, scratch.log_weights)
+    rule = compiled.weigh(kernel.prior, state.arrays)
     screen, cut = state.screen(model.likelihood), settings.log_min_responsibility
     candidates = compiled.score(
-        kernel.likelihood, state.arrays, screen, kernel.rows, i, cut, scratch
+        kernel.likelihood, state.arrays, screen, kernel.rows, i, rule, cut, scratch
     )
     kept, log_evidence, opens = compiled.respond(candidates, settings.options(model), scratch)
     responsibilities = np.zeros(state.n_clusters + opens)
     responsibilities[scratch.slots[:kept]] = scratch.shares[:kept]
-    return adf.Response(responsibilities, opens, log_evidence + kernel.rows.log_base[i], auxiliary)
+    return adf.Response(
+        responsibilities, opens, log_evidence + kernel.rows.log_base[i], rule.log_auxiliary
+    )

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import TOTAL_MASS
-from bnpstream.kernels.priors import log_prior_weights_compiled
+from bnpstream.kernels.priors import log_prior_weights
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import MixtureState, Model, log_joint
 from bnpstream.priors import NormalizedRandomMeasure, Prior, dirichlet_process
@@ -210,7 +210,7 @@ def _check_compiled_prior(prior: Prior) -> None:
         n = float(masses.sum())
         state.arrays.totals[TOTAL_MASS] = n
         out = np.empty(state.arrays.masses.size)
-        found = log_prior_weights_compiled(prior.kernel_parameters(), state.arrays, out)
+        found = log_prior_weights(prior.kernel_parameters(), state.arrays, out)
         auxiliary = prior.solve_auxiliary(masses, log_vacancy, n, np.nan)
         _close("compiled auxiliary", found, auxiliary)
         expected = prior.log_weights(masses, log_vacancy, n, auxiliary)

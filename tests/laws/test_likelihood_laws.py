@@ -10,7 +10,7 @@ from scipy import sparse
 import naive
 from bnpstream.kernels.adf import log_predictive_rows
 from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.special import log_rising, replace_by_logs
+from bnpstream.kernels.special import log_rising
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.mixture import MixtureState
 
@@ -250,15 +250,6 @@ def test_log_rising_is_a_sum_of_logarithms(n):
     for x in map(float, starts):
         expected = naive.log_rising(x, n)
         assert abs(log_rising(x, float(n)) - expected) <= 1e-13 * max(1.0, n, abs(expected))
-
-
-@pytest.mark.kernel
-def test_logarithms_of_a_vector_are_logarithms():
-    x = np.concatenate([np.logspace(-300, 300, 601), 1.0 + np.logspace(-15, 0, 40), [0.0, -1.0]])
-    found = x.copy()
-    replace_by_logs(found, x.size)
-    assert found[-2:].tolist() == [-math.inf, -math.inf]
-    np.testing.assert_allclose(found[:-2], np.log(x[:-2]), rtol=4e-16, atol=1e-16)
 
 
 # --- the door -------------------------------------------------------------------------------------

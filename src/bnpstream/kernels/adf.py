@@ -25,19 +25,15 @@ from bnpstream.kernels.arrays import (
     make_scratch,
 )
 from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
-from bnpstream.kernels.priors import log_prior_weights
+from bnpstream.kernels.priors import Rule, log_weight, rule_of
 from bnpstream.kernels.screen import (
-    LANES,
-    LONGEST,
-    PARTS,
     Screen,
-    add_bounds,
+    bound,
+    is_screened,
     lower_levels,
     raise_levels,
-    set_length,
-    sum_levels,
+    weigh_cluster,
 )
-from bnpstream.kernels.special import LOG_2, log_rising
 from bnpstream.kernels.table import Table, claim, has_room, locate, with_room
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
@@ -58,17 +54,11 @@ def longest_row(rows: SparseRows, start: int, stop: int) -> int:
 
 
 @njit(cache=True, forceinline=True)
-def weigh(prior: Any, clusters: Clusters, log_weights: Floats) -> float:
-    """Fill log_weights[:K + 1] with normalised log prior weights; return the log auxiliary.
-
-    Where no row is left behind the posterior, the next one opens a cluster.
-    """
+def weigh(prior: Any, clusters: Clusters) -> Rule:
+    """Return the prior's rule; where no row is left behind the posterior, the next one opens."""
     if clusters.totals[TOTAL_MASS] > NO_MASS:
-        return log_prior_weights(prior, clusters, log_weights)
-    new = clusters.counters[N_CLUSTERS]
-    log_weights[:new] = -np.inf
-    log_weights[new] = 0.0
-    return clusters.totals[LOG_AUXILIARY]
+        return rule_of(prior, clusters)
+    return Rule(np.inf, 1.0, 0.0, clusters.totals[LOG_AUXILIARY])
 
 
 @njit(cache=True, forceinline=True)
@@ -78,6 +68,7 @@ def score(
     screen: Screen,
     rows: Any,
     i: int,
+    rule: Rule,
     log_cut: float,
     scratch: Scratch,
 ) -> int:
@@ -86,24 +77,19 @@ def score(
     Fills scratch.slots and scratch.log_scores, ascending, the new cluster last. The screen says
     which clusters need no exact score.
     """
-    K, bounds, log_weights = clusters.counters[N_CLUSTERS], scratch.bounds, scratch.log_weights
-    new = log_predictive_of_new(likelihood, rows, i)
-    best, top, top_score = log_weights[K] + new, -1, -np.inf
-    length = rows.values[rows.indptr[i + 1] - 1]
-    width = (K + LANES) // LANES * LANES
-    if screen.levels.shape[0] > 0 and 0.0 < length < LONGEST and log_cut > -np.inf and K > 0:
-        offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
-        base = new + log_rising(screen.total, length)
-        base -= offset * LOG_2 / (PARTS * screen.resolution)
-        bounds[:K] = log_weights[:K]
-        add_bounds(screen, scratch.sums, base, length, scratch, width)
-        top = 0
-        for k in range(1, K):
-            if bounds[k] > bounds[top]:
-                top = k
-        top_score = log_weights[top] + log_predictive_of(
-            likelihood, clusters.table, rows, i, top, scratch.entries
-        )
+    K, bounds, table, entries = (
+        clusters.counters[N_CLUSTERS],
+        scratch.bounds,
+        clusters.table,
+        scratch.entries,
+    )
+    predictive = log_predictive_of_new(likelihood, rows, i)
+    new = log_weight(rule.new, rule) + predictive
+    best, top, top_score = new, -1, -np.inf
+    if is_screened(screen, rows, i) and log_cut > -np.inf and K > 0:
+        top = bound(screen, rows, i, K, predictive - rule.log_total, scratch)
+        top_score = log_weight(clusters.masses[top] - rule.discount, rule)
+        top_score += log_predictive_of(likelihood, table, rows, i, top, entries)
         best = max(best, top_score)
     else:
         bounds[:K] = np.inf
@@ -112,13 +98,12 @@ def score(
         if bounds[k] >= best + log_cut - MARGIN:
             exact = top_score
             if k != top:
-                exact = log_weights[k] + log_predictive_of(
-                    likelihood, clusters.table, rows, i, k, scratch.entries
-                )
+                exact = log_weight(clusters.masses[k] - rule.discount, rule)
+                exact += log_predictive_of(likelihood, table, rows, i, k, entries)
             best = max(best, exact)
             scratch.slots[found], scratch.log_scores[found] = k, exact
             found += 1
-    scratch.slots[found], scratch.log_scores[found] = K, log_weights[K] + new
+    scratch.slots[found], scratch.log_scores[found] = K, new
     return found + 1
 
 
@@ -154,24 +139,28 @@ def respond(candidates: int, options: Options, scratch: Scratch) -> tuple[int, f
 
 @njit(cache=True, forceinline=True)
 def add_row(
-    table: Table, screen: Screen, rows: SparseRows, i: int, k: int, weight: float, entries: Any
+    clusters: Clusters, screen: Screen, rows: SparseRows, i: int, k: int, q: float, entries: Any
 ) -> None:
-    """Add `weight` times row i to the statistics of cluster k, Eq. (18)."""
+    """Add q times row i to the mass and the statistics of cluster k, Eq. (18)."""
+    table = clusters.table
+    clusters.masses[k] += q
     first, last = rows.indptr[i], rows.indptr[i + 1] - 1
     columns, x, values = rows.indices, rows.values, table.values
     claim(table, k, columns, first, last + 1, entries)
     for j in range(last + 1 - first):
-        values[entries[j]] += weight * x[first + j]
+        values[entries[j]] += q * x[first + j]
     if screen.levels.shape[0] > 0:
         raise_levels(screen, columns, first, last, k, values, entries)
-        set_length(screen, k, values[entries[last - first]])
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
 @njit(cache=True)
 def take_out_row(
-    table: Table, screen: Screen, rows: SparseRows, i: int, k: int, share: float, entries: Any
+    clusters: Clusters, screen: Screen, rows: SparseRows, i: int, k: int, share: float, entries: Any
 ) -> None:
-    """Subtract `share` times row i from the statistics of cluster k; rounding left is zero."""
+    """Subtract `share` times row i from cluster k; rounding left of a statistic is zero."""
+    table = clusters.table
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
     first, last = rows.indptr[i], rows.indptr[i + 1] - 1
     columns, x, values = rows.indices, rows.values, table.values
     locate(table, k, columns, first, last + 1, entries)
@@ -181,7 +170,7 @@ def take_out_row(
         values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
     if screen.levels.shape[0] > 0:
         lower_levels(screen, columns, first, last, k, values, entries)
-        set_length(screen, k, values[entries[last - first]])
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
 @njit(cache=True, forceinline=True)
@@ -231,8 +220,7 @@ def absorb(
     likeliest = 0
     for c in range(kept):
         k, q = slots[c], shares[c]
-        add_row(clusters.table, screen, rows, i, k, q, scratch.entries)
-        clusters.masses[k] += q
+        add_row(clusters, screen, rows, i, k, q, scratch.entries)
         clusters.log_vacancy[k] += math.log1p(-min(q, LARGEST_BELOW_ONE))
         if q > shares[likeliest]:
             likeliest = c

@@ -139,12 +139,8 @@ class Trace(NamedTuple):
 class Scratch(NamedTuple):
     """Working space of one pass."""
 
-    log_weights: Floats
-    """(capacity,): log prior weights of the clusters and of a new one."""
     bounds: Floats
     """(capacity,): upper bounds of the log scores."""
-    work: Floats
-    logs: Floats
     sums: NDArray[np.uint32]
     """(capacity,): the screen's sums of levels."""
     at: NDArray[np.uint32]
@@ -162,9 +158,6 @@ class Scratch(NamedTuple):
 def make_scratch(capacity: int, longest: int) -> Scratch:
     """Allocate the working space for `capacity` slots and rows of `longest` entries."""
     return Scratch(
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity),
         np.empty(capacity),
         np.empty(capacity, np.uint32),
         np.empty(longest + 8, np.uint32),

@@ -66,16 +66,15 @@ def sweep(
         if clusters.counters[N_CLUSTERS] + 1 == capacity:
             return i, clusters
         old = assignments[i]
-        take_out_row(clusters.table, screen, rows, i, old, 1.0, scratch.entries)
-        clusters.masses[old] -= 1.0
+        take_out_row(clusters, screen, rows, i, old, 1.0, scratch.entries)
         clusters.totals[TOTAL_MASS] -= 1.0
         if clusters.masses[old] < 0.5:
             moved = drop(clusters, screen, old)
             for j in range(n):
                 if assignments[j] == moved:
                     assignments[j] = old
-        weigh(prior, clusters, scratch.log_weights)
-        candidates = score(likelihood, clusters, screen, rows, i, NEGLIGIBLE, scratch)
+        rule = weigh(prior, clusters)
+        candidates = score(likelihood, clusters, screen, rows, i, rule, NEGLIGIBLE, scratch)
         scratch.slots[0] = draw(candidates, uniforms[i], scratch)
         if not fits(clusters.table, rows, i, scratch.slots, 1):
             clusters = make_fit(clusters, rows, i, scratch.slots, 1)
@@ -84,8 +83,7 @@ def sweep(
             clusters.ids[chosen] = clusters.counters[NEXT_ID]
             clusters.counters[NEXT_ID] += 1
             clusters.counters[N_CLUSTERS] += 1
-        add_row(clusters.table, screen, rows, i, chosen, 1.0, scratch.entries)
-        clusters.masses[chosen] += 1.0
+        add_row(clusters, screen, rows, i, chosen, 1.0, scratch.entries)
         clusters.totals[TOTAL_MASS] += 1.0
         assignments[i] = chosen
     return n, clusters

@@ -15,7 +15,6 @@ from bnpstream.kernels.arrays import (
     Floats,
 )
 from bnpstream.kernels.dispatch import specialize
-from bnpstream.kernels.special import replace_by_logs
 
 # Shared with the reference spelling (bnpstream.priors.auxiliary).
 NEWTON_TOLERANCE = 1e-8
@@ -31,9 +30,19 @@ TRAPEZOID_SPACING = 0.3
 error falls like exp(-pi^2 / spacing): 5e-15 at 0.3."""
 
 
+class Rule(NamedTuple):
+    """A predictive rule: existing clusters max(S_k - discount, 0), a new one `new`. Eq. (23)."""
+
+    discount: float
+    new: float
+    log_total: float
+    """Logarithm of the sum of all weights."""
+    log_auxiliary: float
+
+
 @singledispatch
-def log_prior_weights(prior: Any, clusters: Clusters, out: Floats) -> float:
-    """Fill out[:K + 1] with normalised log weights and return the log auxiliary variable."""
+def new_weight(prior: Any, clusters: Clusters) -> tuple[float, float]:
+    """Return the weight of a new cluster against S_k - discount, and the log auxiliary."""
     raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
 
 
@@ -77,23 +86,24 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     return certain + doubtful
 
 
-@njit(cache=True, forceinline=True, error_model="numpy")
-def discounted_log_weights(discount: float, new: float, clusters: Clusters, out: Floats) -> None:
-    """Normalise existing max(S_k - sigma, 0) and new weight: Eq. (23)."""
-    K, masses = clusters.counters[N_CLUSTERS], clusters.masses
+@njit(cache=True, forceinline=True)
+def rule_of(prior: Any, clusters: Clusters) -> Rule:
+    """Return the prior's rule given the posterior."""
+    new, log_auxiliary = new_weight(prior, clusters)
+    masses, discount = clusters.masses, prior.discount
     s0, s1, s2, s3 = max(new, 0.0), 0.0, 0.0, 0.0
-    for k in range(0, K, 4):  # masses beyond K are zero, and a multiple of four fits
+    for k in range(0, clusters.counters[N_CLUSTERS], 4):  # beyond K masses are zero
         s0 += max(masses[k] - discount, 0.0)
         s1 += max(masses[k + 1] - discount, 0.0)
         s2 += max(masses[k + 2] - discount, 0.0)
         s3 += max(masses[k + 3] - discount, 0.0)
-    log_total = math.log((s0 + s1) + (s2 + s3))
-    for k in range(K):
-        out[k] = masses[k] - discount
-    replace_by_logs(out, K)
-    for k in range(K):
-        out[k] -= log_total
-    out[K] = math.log(new) - log_total if new > 0.0 else -np.inf
+    return Rule(discount, new, math.log((s0 + s1) + (s2 + s3)), log_auxiliary)
+
+
+@njit(cache=True, forceinline=True)
+def log_weight(weight: float, rule: Rule) -> float:
+    """Return the normalised logarithm of a weight; -inf if it is not positive."""
+    return math.log(weight) - rule.log_total if weight > 0.0 else -np.inf
 
 
 @njit(cache=True)
@@ -186,37 +196,35 @@ def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> floa
     return prior.concentration * new / old
 
 
-@specialize(log_prior_weights, GeneralizedGammaParameters)
-def _generalized_gamma(prior, clusters, out):  # type: ignore[no-untyped-def]
+@specialize(new_weight, GeneralizedGammaParameters)
+def _generalized_gamma(prior, clusters):  # type: ignore[no-untyped-def]
     n = clusters.totals[TOTAL_MASS]
     count = occupied_clusters(prior.plain_count, clusters)
     mode = auxiliary_mode(prior, n, count, clusters.totals[LOG_AUXILIARY])
     if prior.discount == 0.0:
-        new = prior.concentration
-    elif prior.quadrature:
-        new = averaged_new_weight(prior, n, count, mode)
-    else:
-        log_shifted = auxiliary_terms(prior, mode)[2]
-        new = prior.concentration * math.exp(prior.discount * log_shifted)
-    discounted_log_weights(prior.discount, new, clusters, out)
-    return mode
+        return prior.concentration, mode
+    if prior.quadrature:
+        return averaged_new_weight(prior, n, count, mode), mode
+    log_shifted = auxiliary_terms(prior, mode)[2]
+    return prior.concentration * math.exp(prior.discount * log_shifted), mode
 
 
-@specialize(log_prior_weights, PointParameters)
-def _point(prior, clusters, out):  # type: ignore[no-untyped-def]
-    discounted_log_weights(prior.discount, prior.new, clusters, out)
-    return clusters.totals[LOG_AUXILIARY]
+@specialize(new_weight, PointParameters)
+def _point(prior, clusters):  # type: ignore[no-untyped-def]
+    return prior.new, clusters.totals[LOG_AUXILIARY]
 
 
-@specialize(log_prior_weights, PitmanYorParameters)
-def _pitman_yor(prior, clusters, out):  # type: ignore[no-untyped-def]
+@specialize(new_weight, PitmanYorParameters)
+def _pitman_yor(prior, clusters):  # type: ignore[no-untyped-def]
     count = occupied_clusters(prior.plain_count, clusters)
-    new = prior.concentration + prior.discount * count
-    discounted_log_weights(prior.discount, new, clusters, out)
-    return clusters.totals[LOG_AUXILIARY]
+    return prior.concentration + prior.discount * count, clusters.totals[LOG_AUXILIARY]
 
 
 @njit(cache=True)
-def log_prior_weights_compiled(prior: Any, clusters: Clusters, out: Floats) -> float:
-    """Call `log_prior_weights` from Python as the compiled pass does."""
-    return log_prior_weights(prior, clusters, out)
+def log_prior_weights(prior: Any, clusters: Clusters, out: Floats) -> float:
+    """Fill out[:K + 1] with normalised log weights and return the log auxiliary variable."""
+    rule, K = rule_of(prior, clusters), clusters.counters[N_CLUSTERS]
+    for k in range(K):
+        out[k] = log_weight(clusters.masses[k] - rule.discount, rule)
+    out[K] = log_weight(rule.new, rule)
+    return rule.log_auxiliary

@@ -17,8 +17,7 @@ a convex function of the level whose slope rises from almost 0 to x - 1. Its cho
     8 g <= (x - 1) (q + 2 max(q, k1) + 2 max(q, k2) + 2 max(q, k3) + max(q, k4) - offset),
 
 where the knots k are where one chord meets the next. The length of the document costs
-log Gamma(A + S + N) / Gamma(A + S), which with G(t) = t log t - t is at least
-log(A + S) + G(A + S + N - 1/2) - G(A + S + 1/2), as the logarithm is concave.
+log Gamma(A + S + N) / Gamma(A + S): see `fill_bounds`. The prior weight is at most the mass.
 
 Words may share a row of levels, which then holds the largest: still an upper bound.
 """
@@ -31,7 +30,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import Floats, Scratch, SparseRows
-from bnpstream.kernels.special import LOG_2, replace_by_logs
+from bnpstream.kernels.special import LOG_2, log_rising
 from bnpstream.kernels.table import N_COLUMNS, Table, gather
 
 LARGEST_LEVEL = 8191
@@ -46,7 +45,7 @@ COUNTS = 32
 smallest's, whose tokens gain most."""
 LONGEST = (1 << 32) // (PARTS * (LARGEST_LEVEL + 1))
 """Words of a document that 32 bits can sum up."""
-ROUNDING_PART = 1e-14
+ROUNDING_PART = 1e-12
 MANTISSA_STEPS = 256
 LANES = 32
 """Sweeps over clusters are a multiple of this wide, so that no scalar remainder is left."""
@@ -61,10 +60,14 @@ class Screen(NamedTuple):
     """(V,): the row of every word; the last row belongs to none and stays zero."""
     shared: NDArray[np.bool_]
     """(rows,): whether several words have the row."""
-    spent: Floats
-    """(capacity,): G(A + S_k. + 1/2) - log(A + S_k.)."""
+    heads: Floats
+    """(capacity,): log S_k - log(A + S_k.), -inf for free slots."""
     lengths: Floats
-    """(capacity,): A + S_k."""
+    """(capacity,): y = A + S_k. + 1/2."""
+    log_lengths: Floats
+    """(capacity,): log y."""
+    inverse_lengths: Floats
+    """(capacity,): 1/y."""
     knots: NDArray[np.int64]
     """(classes of alpha, classes of count, CHORDS + 1): the knots, and their weighted sum."""
     classes: NDArray[np.int32]
@@ -162,32 +165,68 @@ def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, su
     return offset
 
 
-@njit(cache=True, forceinline=True, error_model="numpy")
-def add_bounds(
-    screen: Screen, sums: Any, base: float, length: float, scratch: Scratch, width: int
+@njit(cache=True, error_model="numpy")
+def fill_bounds(
+    screen: Screen, sums: Any, base: float, n: float, bounds: Floats, width: int
 ) -> None:
-    """Add to every bound, which holds the log prior weight, that of the log predictive.
+    """Fill `bounds` with upper bounds of log mass + log predictive of a row of n tokens.
 
-    The last term is larger than what rounding can have taken away.
+    The length costs sum_{j < n} log(x + j), x = A + S_k. The logarithm is concave, so with
+    y = x + 1/2 and m = n - 1 that is at least
+
+        log x + integral from 0 to m of log(y + t) dt
+            = log x + m log y + (y + m) log(1 + m/y) - m,
+
+    and a diagonal Pade approximant of log(1 + z) is never above it. No logarithm is taken.
     """
-    spent, lengths, t, log_t = screen.spent, screen.lengths, scratch.work, scratch.logs
-    bounds, scale = scratch.bounds, LOG_2 / (PARTS * screen.resolution)
+    heads, log_y, y, inverse = (
+        screen.heads,
+        screen.log_lengths,
+        screen.lengths,
+        screen.inverse_lengths,
+    )
+    scale, m = LOG_2 / (PARTS * screen.resolution), n - 1.0
     for k in range(width):
-        t[k] = lengths[k] + (length - 0.5)
-        log_t[k] = t[k]
-    replace_by_logs(log_t, width)
-    for k in range(width):
-        cost = t[k] * (log_t[k] - 1.0)
+        z = m * inverse[k]
+        above = z * (60.0 + z * (60.0 + z * 11.0))
+        below = 60.0 + z * (90.0 + z * (36.0 + z * 3.0))
+        cost = m * log_y[k] + (y[k] + m) * (above / below) - m
         gain = scale * np.float64(np.int64(sums[k]))
-        bounds[k] += base + gain + spent[k] - cost + ROUNDING_PART * abs(cost)
+        bounds[k] = base + heads[k] + gain - cost + ROUNDING_PART * (y[k] + m)
 
 
 @njit(cache=True, forceinline=True)
-def set_length(screen: Screen, k: int, length: float) -> None:
-    """Let the screen know the summed length of cluster k."""
+def is_screened(screen: Screen, rows: SparseRows, i: int) -> bool:
+    """Return whether there is a screen, and row i is neither empty nor too long for it."""
+    length = rows.values[rows.indptr[i + 1] - 1]
+    return screen.levels.shape[0] > 0 and 0.0 < length < LONGEST
+
+
+@njit(cache=True, forceinline=True)
+def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch: Scratch) -> int:
+    """Fill scratch.bounds[:K] with upper bounds of log scores; return the slot of the largest.
+
+    `base` is the log predictive of row i in an empty cluster, less the log total of the weights.
+    """
+    width, length = (K + LANES) // LANES * LANES, rows.values[rows.indptr[i + 1] - 1]
+    offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
+    base += log_rising(screen.total, length) - offset * LOG_2 / (PARTS * screen.resolution)
+    bounds, top = scratch.bounds, 0
+    fill_bounds(screen, scratch.sums, base, length, bounds, width)
+    for k in range(1, K):
+        if bounds[k] > bounds[top]:
+            top = k
+    return top
+
+
+@njit(cache=True, forceinline=True)
+def weigh_cluster(screen: Screen, k: int, mass: float, length: float) -> None:
+    """Let the screen know the mass and the summed length of cluster k."""
     x = screen.total + length
-    screen.lengths[k] = x
-    screen.spent[k] = (x + 0.5) * (math.log(x + 0.5) - 1.0) - math.log(x)
+    screen.heads[k] = math.log(mass / x) if mass > 0.0 else -np.inf
+    screen.lengths[k] = x + 0.5
+    screen.log_lengths[k] = math.log(x + 0.5)
+    screen.inverse_lengths[k] = 1.0 / (x + 0.5)
 
 
 @njit(cache=True, forceinline=True)
@@ -232,27 +271,27 @@ def stored_words(table: Table, k: int) -> tuple[Any, Any]:
 
 
 @njit(cache=True)
-def fill_cluster(screen: Screen, table: Table, k: int) -> None:
+def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
     """Raise the levels of cluster k, which are zero, to what its row says."""
     words, entries = stored_words(table, k)
     raise_levels(screen, words, 0, words.size, k, table.values, entries)
     length = np.empty((1, 1))
     gather(table, np.array([k]), np.array([table.shape[N_COLUMNS] - 1]), length)
-    set_length(screen, k, length[0, 0])
+    weigh_cluster(screen, k, masses[k], length[0, 0])
 
 
 @njit(cache=True)
 def clear_cluster(screen: Screen, k: int) -> None:
-    """Forget the levels of cluster k."""
+    """Forget cluster k."""
     screen.levels[:, k] = 0
-    set_length(screen, k, 0.0)
+    weigh_cluster(screen, k, 0.0, 0.0)
 
 
 @njit(cache=True)
-def fill(screen: Screen, table: Table, n_clusters: int) -> None:
+def fill(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
     """Make the levels of all clusters, which are zero."""
     for k in range(n_clusters):
-        fill_cluster(screen, table, k)
+        fill_cluster(screen, table, masses, k)
 
 
 @njit(cache=True)

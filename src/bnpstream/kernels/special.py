@@ -1,51 +1,12 @@
-"""Special functions for compiled loops.
-
-Functions of whole arrays are plain arithmetic without calls and branches, so that the compiler
-turns them into vector instructions: a logarithm then costs about a nanosecond, not ten.
-"""
+"""Special functions for compiled loops."""
 
 import math
 
-import numpy as np
 from numba import njit
 
-from bnpstream.kernels.arrays import Floats
-
 LOG_2 = math.log(2.0)
-SQRT_2 = math.sqrt(2.0)
-EXPONENT_BITS = np.uint64(52)
-EXPONENT_BIAS = 1023
-MANTISSA_MASK = np.uint64((1 << 52) - 1)
-ONE_BITS = np.uint64(EXPONENT_BIAS << 52)
 STIRLING_FROM = 12.0
 """From here on the first term left out of the series is below 3e-15."""
-
-
-@njit(cache=True, error_model="numpy")
-def twice_atanh(z: float) -> float:
-    """Return log((1+z)/(1-z)) for |z| <= 0.172: eleven terms of the series are exact there."""
-    s = z * z
-    tail = 1 / 17 + s * (1 / 19 + s * 1 / 21)
-    tail = 1 / 9 + s * (1 / 11 + s * (1 / 13 + s * (1 / 15 + s * tail)))
-    return 2.0 * z * (1.0 + s * (1 / 3 + s * (1 / 5 + s * (1 / 7 + s * tail))))
-
-
-@njit(cache=True, error_model="numpy")
-def replace_by_logs(x: Floats, size: int) -> None:
-    """Replace x[:size] by logarithms; -inf where x is not positive.
-
-    The exponent is read off the bits; mantissas above sqrt(2) are halved, so that the series is
-    about one. Subnormal numbers are not expected.
-    """
-    bits = x.view(np.uint64)
-    for k in range(size):
-        positive = x[k] > 0.0
-        octave = np.float64(np.int64(bits[k] >> EXPONENT_BITS) - EXPONENT_BIAS)
-        bits[k] = (bits[k] & MANTISSA_MASK) | ONE_BITS
-        up = 1.0 if x[k] > SQRT_2 else 0.0
-        m = x[k] * (1.0 - 0.5 * up)
-        log = twice_atanh((m - 1.0) / (m + 1.0)) + LOG_2 * (octave + up)
-        x[k] = log if positive else -np.inf
 
 
 @njit(cache=True, error_model="numpy")

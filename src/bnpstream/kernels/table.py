@@ -117,7 +117,7 @@ def with_room(table: Table, k: int, columns: int) -> Table:
         size = D
     if table.shape[END] + size > table.values.size:
         live = NOTHING + 1 + table.sizes.sum() + size
-        table = moved(table, live + live // 4, table.starts.size)
+        table = compacted(table, live + live // 4)
     old_start, old_size = table.starts[k], table.sizes[k]
     table.starts[k], table.sizes[k], table.filled[k] = table.shape[END], size, 0
     table.shape[END] += size
@@ -135,28 +135,34 @@ def with_room(table: Table, k: int, columns: int) -> Table:
     return table
 
 
+def with_capacity(table: Table, capacity: int) -> Table:
+    """Return the table with more free rows."""
+    more, D = capacity - table.starts.size, int(table.shape[N_COLUMNS])
+    if table.keys.size > 0:
+        free = np.zeros(more, np.int64)
+        return table._replace(
+            starts=np.append(table.starts, free),
+            sizes=np.append(table.sizes, free),
+            filled=np.append(table.filled, free),
+        )
+    grown = empty_table(capacity, D)
+    grown.values[: table.values.size] = table.values
+    return grown
+
+
 @njit(cache=True)
-def moved(table: Table, length: int, capacity: int) -> Table:
-    """Return a table of another length and capacity with the same rows."""
-    D, hashed = table.shape[N_COLUMNS], table.keys.size > 0
-    values = np.zeros(length)
-    keys = np.full(length if hashed else 0, EMPTY, np.int32)
-    starts = np.zeros(capacity, np.int64)
-    sizes = np.zeros(capacity, np.int64)
-    filled = np.zeros(capacity, np.int64)
-    end = NOTHING + 1 if hashed else 0
-    for k in range(min(capacity, table.starts.size)):
+def compacted(table: Table, length: int) -> Table:
+    """Return a hashed table of another length with the same rows, one after the other."""
+    values, keys = np.zeros(length), np.full(length, EMPTY, np.int32)
+    starts, end = np.zeros(table.starts.size, np.int64), NOTHING + 1
+    for k in range(table.starts.size):
         start, size = table.starts[k], table.sizes[k]
         values[end : end + size] = table.values[start : start + size]
-        if hashed:
-            keys[end : end + size] = table.keys[start : start + size]
-        starts[k], sizes[k], filled[k] = end, size, table.filled[k]
+        keys[end : end + size] = table.keys[start : start + size]
+        starts[k] = end
         end += size
-    if not hashed:
-        for k in range(table.starts.size, capacity):
-            starts[k], sizes[k] = k * D, D
-        end = capacity * D
-    return Table(values, keys, starts, sizes, filled, np.array([D, end]))
+    shape = np.array([table.shape[N_COLUMNS], end])
+    return Table(values, keys, starts, table.sizes.copy(), table.filled.copy(), shape)
 
 
 @njit(cache=True)

@@ -62,8 +62,7 @@ def take_out(
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
             continue
-        take_out_row(clusters.table, screen, rows, i, k, share, entries)
-        clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+        take_out_row(clusters, screen, rows, i, k, share, entries)
         vacancy = clusters.log_vacancy[k] - math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
         clusters.totals[TOTAL_MASS] -= share
@@ -143,9 +142,9 @@ def drop(clusters: Clusters, screen: Screen, k: int) -> int:
         clear_cluster(screen, k)
         clear_cluster(screen, last)
     take_row(clusters.table, k, last)
-    if screened and k != last:
-        fill_cluster(screen, clusters.table, k)
     clusters.masses[k] = clusters.masses[last]
+    if screened and k != last:
+        fill_cluster(screen, clusters.table, clusters.masses, k)
     clusters.log_vacancy[k] = clusters.log_vacancy[last]
     clusters.ids[k] = clusters.ids[last]
     clusters.masses[last] = 0.0
@@ -208,10 +207,8 @@ def visit(
         first, home = old.indptr[i] == old.indptr[i + 1], GONE
         if not first:
             home = take_out(clusters, screen, rows, i, old, options.dead_mass, scratch.entries)
-        log_auxiliary = weigh(prior, clusters, scratch.log_weights)
-        candidates = score(
-            likelihood, clusters, screen, rows, i, options.log_min_responsibility, scratch
-        )
+        rule, cut = weigh(prior, clusters), options.log_min_responsibility
+        candidates = score(likelihood, clusters, screen, rows, i, rule, cut, scratch)
         kept, log_evidence, opens = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False
@@ -219,7 +216,7 @@ def visit(
             clusters = make_fit(clusters, rows, i, scratch.slots, kept)
         likeliest = absorb(clusters, screen, rows, i, opens, kept, scratch)
         log_evidence += rows.log_base[i]
-        clusters.totals[LOG_AUXILIARY] = log_auxiliary
+        clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
         if first:
             clusters.counters[N_OBSERVATIONS] += 1
             clusters.totals[LOG_EVIDENCE] += log_evidence

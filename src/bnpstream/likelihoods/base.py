@@ -157,6 +157,6 @@ class Likelihood(ABC):
         """Return the NamedTuple that selects the compiled score, or None without one."""
         return None
 
-    def screen(self, table: Table, n_clusters: int) -> Screen:
+    def screen(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
         """Return what rules clusters out cheaply; by default nothing does."""
         return no_screen(table.starts.size)

@@ -173,9 +173,10 @@ class DirichletMultinomial(Likelihood):
             return SymmetricDirichletMultinomial(float(alpha[0]), float(np.log(alpha[0])), total)
         return AsymmetricDirichletMultinomial(alpha, np.log(alpha), total)
 
-    def screen(self, table: Table, n_clusters: int) -> Screen:
+    def screen(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
         """Return upper bounds of every word's share of the score, two bytes a cluster."""
-        return make_screen(*self._base_measure(int(table.shape[0]) - 1), table, n_clusters)
+        alpha, total = self._base_measure(int(table.shape[0]) - 1)
+        return make_screen(alpha, total, table, masses, n_clusters)
 
 
 def _log_rising(x: Floats, n: float) -> Floats:

@@ -36,7 +36,9 @@ def no_screen(capacity: int) -> Screen:
     return _empty(np.ones(1), 1.0, 0, 0, capacity)
 
 
-def make_screen(alpha: Floats, total: float, table: Table, n_clusters: int) -> Screen:
+def make_screen(
+    alpha: Floats, total: float, table: Table, masses: Floats, n_clusters: int
+) -> Screen:
     """Return the screen of some clusters.
 
     Parameters
@@ -47,6 +49,8 @@ def make_screen(alpha: Floats, total: float, table: Table, n_clusters: int) -> S
         A = sum_w alpha_w.
     table : Table
         Counts and lengths of the clusters.
+    masses : ndarray of shape (capacity,)
+        S_k.
     n_clusters : int
         K; further slots are free.
     """
@@ -61,26 +65,24 @@ def make_screen(alpha: Floats, total: float, table: Table, n_clusters: int) -> S
         rank[np.argsort(-spread, kind="stable")] = np.arange(n_words)
         screen.rows[:] = np.where(rank < own, rank, own + rank % (n_rows - own))
         screen.shared[own:-1] = True
-    fill(screen, table, n_clusters)
+    fill(screen, table, masses, n_clusters)
     return screen
 
 
-def with_capacity(screen: Screen, capacity: int) -> Screen | None:
+def screen_with_capacity(screen: Screen, capacity: int) -> Screen | None:
     """Return the screen with more free slots, or None if words must share rows then."""
     if screen.levels.shape[0] * capacity * 2 > SCREEN_BYTES:
         return None
     levels = np.zeros((screen.levels.shape[0], capacity), np.uint16)
     levels[:, : screen.levels.shape[1]] = screen.levels
-    more = capacity - screen.lengths.size
+    more = capacity - screen.heads.size
     return screen._replace(
         levels=levels,
-        spent=np.append(screen.spent, np.full(more, _spent(screen.total))),
-        lengths=np.append(screen.lengths, np.full(more, screen.total)),
+        heads=np.append(screen.heads, np.full(more, -np.inf)),
+        lengths=np.append(screen.lengths, np.ones(more)),
+        log_lengths=np.append(screen.log_lengths, np.zeros(more)),
+        inverse_lengths=np.append(screen.inverse_lengths, np.ones(more)),
     )
-
-
-def _spent(total: float) -> float:
-    return float((total + 0.5) * (np.log(total + 0.5) - 1.0) - np.log(total))
 
 
 def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int) -> Screen:
@@ -96,8 +98,10 @@ def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int
         np.zeros((n_rows, capacity), np.uint16),
         np.arange(n_words, dtype=np.uint32),
         np.zeros(n_rows, np.bool_),
-        np.full(capacity, _spent(total)),
-        np.full(capacity, total),
+        np.full(capacity, -np.inf),
+        np.ones(capacity),
+        np.zeros(capacity),
+        np.ones(capacity),
         np.stack([knots_of(int(kind), resolution) for kind in kinds]),
         classes.reshape(alpha.shape).astype(np.int32),
         1.0 / alpha,

@@ -24,12 +24,12 @@ from bnpstream.kernels.table import (
     Table,
     empty_table,
     gather,
-    moved,
     scatter,
     take_row,
+    with_capacity,
 )
 from bnpstream.likelihoods import Likelihood, Row
-from bnpstream.likelihoods.screening import with_capacity
+from bnpstream.likelihoods.screening import screen_with_capacity
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -149,7 +149,8 @@ class MixtureState:
     def screen(self, likelihood: Likelihood) -> Screen:
         """Return the screen of the clusters, which compiled loops keep up to date."""
         if self._screen is None or self._screen[0] is not likelihood:
-            made = likelihood.screen(self.arrays.table, self.n_clusters)
+            arrays = self.arrays
+            made = likelihood.screen(arrays.table, arrays.masses, self.n_clusters)
             self._screen = (likelihood, made)
         return self._screen[1]
 
@@ -283,17 +284,15 @@ class MixtureState:
         if self.n_clusters + 1 < capacity:
             return
         more = capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES
-        dense = old.table.keys.size == 0
-        length = (capacity + more) * self.n_statistics if dense else old.table.values.size
         self.arrays = old._replace(
-            table=moved(old.table, length, capacity + more),
+            table=with_capacity(old.table, capacity + more),
             masses=np.append(old.masses, np.zeros(more)),
             log_vacancy=np.append(old.log_vacancy, np.zeros(more)),
             ids=np.append(old.ids, np.zeros(more, np.int64)),
         )
         if self._screen is not None:
             likelihood, screen = self._screen
-            grown = with_capacity(screen, capacity + more)
+            grown = screen_with_capacity(screen, capacity + more)
             self._screen = (likelihood, grown) if grown is not None else None
 
     def copy(self) -> Self:
