@@ -26,7 +26,15 @@ def compiled_respond(model, kernel, state, i, settings):
     rule = compiled.weigh(kernel.prior, state.arrays)
     screen, cut = state.screen(model.likelihood), settings.log_min_responsibility
     candidates = compiled.score(
-        kernel.likelihood, state.arrays, screen, kernel.rows, i, rule, cut, scratch
+        kernel.likelihood,
+        state.arrays,
+        screen,
+        kernel.rows,
+        i,
+        state.arrays.masses,
+        rule,
+        cut,
+        scratch,
     )
     kept, log_evidence, opens = compiled.respond(candidates, settings.options(model), scratch)
     responsibilities = np.zeros(state.n_clusters + opens)

@@ -8,8 +8,9 @@ import pytest
 from scipy import sparse
 
 import naive
-from bnpstream.kernels.adf import log_predictive_rows
+from bnpstream.kernels.adf import log_joint_rows
 from bnpstream.kernels.likelihoods import LONG_RUN
+from bnpstream.kernels.priors import Rule
 from bnpstream.kernels.special import log_rising
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.mixture import MixtureState
@@ -181,9 +182,14 @@ def compiled_log_predictive(likelihood, statistics, batch, i):
         state.open()
     state.rebuild(statistics, np.ones(len(statistics)), np.zeros(len(statistics)))
     parameters = likelihood.kernel_parameters(batch.n_statistics)
-    part, out = batch.part(i, i + 1), np.empty((1, len(statistics) + 1))
-    log_predictive_rows(parameters, state.arrays.table, part.kernel_rows, out)
-    return out[0] - part.log_base
+    part, K = batch.part(i, i + 1), len(statistics)
+    state_screen = likelihood.screen(state.arrays.table, state.arrays.masses, K)
+    scores = np.empty((1, K + 1))
+    log_joint_rows(
+        parameters, state.arrays, state_screen, part.kernel_rows, state.arrays.masses,
+        Rule(0.0, 1.0, 0.0, 0.0), -np.inf, 0, 1, scores,
+    )  # fmt: skip
+    return scores[0] - part.log_base
 
 
 EXTREME_ALPHAS = [

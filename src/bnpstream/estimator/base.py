@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils.validation import validate_data
 
@@ -19,6 +20,7 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     prior: Prior | str
     likelihood: Likelihood | str
     engine: Literal["auto", "compiled", "reference"]
+    n_jobs: int | None
 
     def _model(self) -> Model:
         return Model(
@@ -46,7 +48,8 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
 
     def _kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
         self._check_engine()
-        kernel = None if self.engine == "reference" else model.kernel_arguments(batch)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        kernel = None if self.engine == "reference" else model.kernel_arguments(batch, n_jobs)
         if self.engine == "compiled" and kernel is None:
             raise ValueError(
                 f"{model.prior!r} with {model.likelihood!r} has no compiled engine; "

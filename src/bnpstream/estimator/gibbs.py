@@ -3,14 +3,17 @@
 from typing import Any, Literal, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.inference import gibbs
+from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture import log_joint
+from bnpstream.mixture.threads import in_threads
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -35,6 +38,8 @@ class GibbsMixture(MixtureEstimator):
         Independent chains.
     random_state : int
         Seed; chains get streams of their own.
+    n_jobs : int, optional
+        Threads, each for a chain: -1 for all cores; by default one. Results do not depend on it.
 
     Attributes
     ----------
@@ -74,6 +79,7 @@ class GibbsMixture(MixtureEstimator):
         n_chains: int = 1,
         random_state: int = 0,
         engine: Literal["auto", "compiled", "reference"] = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.prior = prior
         self.likelihood = likelihood
@@ -82,6 +88,7 @@ class GibbsMixture(MixtureEstimator):
         self.n_chains = n_chains
         self.random_state = random_state
         self.engine = engine
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Run the chains on the rows of X.
@@ -103,10 +110,14 @@ class GibbsMixture(MixtureEstimator):
         kernel = self._kernel(model, batch)
         validate_data(self, X, reset=True, skip_check_array=True)
         seeds = np.random.SeedSequence(seed).spawn(n_chains)
-        chains = [
-            list(gibbs.run(model, batch, np.random.default_rng(chain), kernel, n_sweeps=n_sweeps))
-            for chain in seeds
-        ]
+        chains: list[list[gibbs.Draw]] = [[] for _ in seeds]
+
+        def run(first: int, last: int) -> None:
+            for chain in range(first, last):
+                rng = np.random.default_rng(seeds[chain])
+                chains[chain] = list(gibbs.run(model, batch, rng, kernel, n_sweeps=n_sweeps))
+
+        in_threads(run, n_chains, effective_n_jobs(self.n_jobs))
         self._batch = batch
         self.log_likelihood_ = np.array([[d.log_likelihood for d in draws] for draws in chains])
         self.n_clusters_ = np.array([[d.n_clusters for d in draws] for draws in chains])
@@ -142,7 +153,7 @@ class GibbsMixture(MixtureEstimator):
         for draw, assignments in enumerate(self.assignments_.reshape(len(scores), -1)):
             state = gibbs.chain_at(model, self._batch, assignments, np.nan).state
             log_weights = np.log(model.prior.predictive_rule(state.masses))
-            joint = log_joint(model, state, batch, kernel, log_weights)
+            joint = log_joint(model, state, batch, kernel, log_weights, log_cut=NEGLIGIBLE)
             scores[draw] = logsumexp(joint, axis=1)
         return scores
 

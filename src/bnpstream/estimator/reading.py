@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
+from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.mixture import MixtureState, log_joint, log_prior_weights
 
 Floats = NDArray[np.float64]
@@ -60,20 +61,31 @@ class PosteriorReader(MixtureEstimator):
     def _order(self) -> NDArray[np.intp]:
         return np.argsort(self._fitted().ids)
 
-    def _log_joint(self, X: Any) -> list[Floats]:
-        """Return log joints in blocks of rows: clusters in order of id, the new one last."""
+    def _log_joint(self, X: Any, *, log_cut: float = NEGLIGIBLE, new: bool = True) -> list[Floats]:
+        """Return log joints in blocks of rows: clusters in order of id, the new one last.
+
+        Without `new`, a new cluster has no weight. What is farther than `log_cut` below the best
+        may be -inf.
+        """
         state, model = self._fitted(), self._model()
         batch = self._encode(model, X)
+        log_weights = log_prior_weights(model.prior, state)[0]
+        if not new:
+            log_weights[-1] = -np.inf
         columns = np.append(self._order(), state.n_clusters)
         rows = max(1, SCORED_CELLS // columns.size)
         parts = [batch.part(start, start + rows) for start in range(0, len(batch), rows)]
         return [
-            log_joint(model, state, part, self._kernel(model, part))[:, columns] for part in parts
+            log_joint(model, state, part, self._kernel(model, part), log_weights, log_cut=log_cut)[
+                :, columns
+            ]
+            for part in parts
         ]
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the position in `cluster_ids_` of every row's likeliest cluster."""
-        return np.concatenate([np.argmax(block[:, :-1], axis=1) for block in self._log_joint(X)])
+        blocks = self._log_joint(X, log_cut=0.0, new=False)
+        return np.concatenate([np.argmax(block[:, :-1], axis=1) for block in blocks])
 
     def predict_ids(self, X: Any) -> NDArray[np.int64]:
         """Return the stable id of every row's likeliest cluster."""
@@ -82,10 +94,10 @@ class PosteriorReader(MixtureEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """Return every row's responsibilities over `cluster_ids_`; they sum to one.
 
-        The possibility of a new cluster is left out.
+        The possibility of a new cluster is left out. A probability below 1e-26 may be zero.
         """
         blocks = []
-        for block in self._log_joint(X):
+        for block in self._log_joint(X, new=False):
             known = block[:, :-1]
             blocks.append(np.exp(known - logsumexp(known, axis=1, keepdims=True)))
         return np.concatenate(blocks)

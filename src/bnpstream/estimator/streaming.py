@@ -75,6 +75,9 @@ class StreamingMixture(PosteriorReader):
     engine : {"auto", "compiled", "reference"}
         Compiled loops where prior and likelihood have them, or NumPy. Both make the same
         decisions from the same posterior; identical bits are promised within one engine.
+    n_jobs : int, optional
+        Threads of the compiled engine: -1 for all cores; by default one. A pass uses them where
+        clusters are many. Results do not depend on it, to the last bit.
 
     Attributes
     ----------
@@ -141,6 +144,7 @@ class StreamingMixture(PosteriorReader):
         merge_threshold: float | None = None,
         merge_every: int = 1000,
         engine: Literal["auto", "compiled", "reference"] = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.prior = prior
         self.likelihood = likelihood
@@ -155,6 +159,7 @@ class StreamingMixture(PosteriorReader):
         self.merge_threshold = merge_threshold
         self.merge_every = merge_every
         self.engine = engine
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Forget everything, absorb the rows of X in order, revisit them, and `finish`.

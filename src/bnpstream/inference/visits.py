@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from bnpstream.inference.ahead import AHEAD_FROM, AHEAD_ROWS, sum_ahead
 from bnpstream.inference.response import Settings, respond
 from bnpstream.kernels import visits as compiled
 from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Trace
@@ -159,22 +160,27 @@ def _visit_compiled(
     found: list[Event] = []
     while new.n_visited < stop:
         state.make_room()
-        slots = state.n_clusters + 1
-        new.make_room(0, 2 * (stop - new.n_visited) + slots)
-        events = Events.empty(stop - new.n_visited + 2 * slots)
+        slots, start = state.n_clusters + 1, new.n_visited
+        screen, end = state.screen(model.likelihood), stop
+        if kernel.n_jobs > 1 and slots > AHEAD_FROM:
+            end = min(start + AHEAD_ROWS, stop)
+            screen = state.keep_screen(sum_ahead(screen, kernel, start, end, slots))
+        new.make_room(0, 2 * (end - start) + slots)
+        events = Events.empty(end - start + 2 * slots)
         new.n_visited, state.arrays = compiled.visit(
             kernel.prior,
             kernel.likelihood,
             state.arrays,
-            state.screen(model.likelihood),
+            screen,
             kernel.rows,
             old.arrays,
             new.arrays,
-            new.n_visited,
-            stop,
+            start,
+            end,
             settings.options(model),
             trace,
             events,
         )
+        screen.ahead.span[:] = 0
         found += read_events(events)
     return found

@@ -24,14 +24,13 @@ from bnpstream.kernels.arrays import (
     SparseRows,
     make_scratch,
 )
+from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
 from bnpstream.kernels.priors import Rule, log_weight, rule_of
 from bnpstream.kernels.screen import (
-    Screen,
     bound,
     is_screened,
-    lower_levels,
-    raise_levels,
+    update_levels,
     weigh_cluster,
 )
 from bnpstream.kernels.table import Table, claim, has_room, locate, with_room
@@ -40,6 +39,9 @@ LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 """q = 1 is common; its log vacancy would be -inf, which nothing could be subtracted from."""
 MARGIN = 1e-6
 """Nats that bounds are given for the rounding of scores."""
+
+NEGLIGIBLE = -60.0
+"""exp(-60) is 1e-26: no sum of such weights changes a double that is at least one."""
 
 make_scratch_compiled = njit(cache=True)(make_scratch)
 
@@ -68,6 +70,7 @@ def score(
     screen: Screen,
     rows: Any,
     i: int,
+    weights: Floats,
     rule: Rule,
     log_cut: float,
     scratch: Scratch,
@@ -75,7 +78,8 @@ def score(
     """Score the clusters that may come within `log_cut` of the best; return how many.
 
     Fills scratch.slots and scratch.log_scores, ascending, the new cluster last. The screen says
-    which clusters need no exact score.
+    which clusters need no exact score; it takes it that `weights`, of which the rule takes its
+    discount, are not larger than the masses.
     """
     K, bounds, table, entries = (
         clusters.counters[N_CLUSTERS],
@@ -88,7 +92,7 @@ def score(
     best, top, top_score = new, -1, -np.inf
     if is_screened(screen, rows, i) and log_cut > -np.inf and K > 0:
         top = bound(screen, rows, i, K, predictive - rule.log_total, scratch)
-        top_score = log_weight(clusters.masses[top] - rule.discount, rule)
+        top_score = log_weight(weights[top] - rule.discount, rule)
         top_score += log_predictive_of(likelihood, table, rows, i, top, entries)
         best = max(best, top_score)
     else:
@@ -98,7 +102,7 @@ def score(
         if bounds[k] >= best + log_cut - MARGIN:
             exact = top_score
             if k != top:
-                exact = log_weight(clusters.masses[k] - rule.discount, rule)
+                exact = log_weight(weights[k] - rule.discount, rule)
                 exact += log_predictive_of(likelihood, table, rows, i, k, entries)
             best = max(best, exact)
             scratch.slots[found], scratch.log_scores[found] = k, exact
@@ -150,7 +154,7 @@ def add_row(
     for j in range(last + 1 - first):
         values[entries[j]] += q * x[first + j]
     if screen.levels.shape[0] > 0:
-        raise_levels(screen, columns, first, last, k, values, entries)
+        update_levels(screen, rows, i, k, values, entries)
         weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
@@ -169,7 +173,7 @@ def take_out_row(
         after = before - share * x[first + j]
         values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
     if screen.levels.shape[0] > 0:
-        lower_levels(screen, columns, first, last, k, values, entries)
+        update_levels(screen, rows, i, k, values, entries)
         weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
@@ -228,12 +232,26 @@ def absorb(
     return slots[likeliest]
 
 
-@njit(cache=True)
-def log_predictive_rows(likelihood: Any, table: Table, rows: SparseRows, out: Floats) -> None:
-    """Fill out[i, k] with the log predictive of every row, log h(x) included."""
-    entries = np.empty(longest_row(rows, 0, out.shape[0]), np.uint64)
-    for i in range(out.shape[0]):
-        for k in range(out.shape[1] - 1):
-            exact = log_predictive_of(likelihood, table, rows, i, k, entries)
-            out[i, k] = rows.log_base[i] + exact
-        out[i, -1] = rows.log_base[i] + log_predictive_of_new(likelihood, rows, i)
+@njit(cache=True, nogil=True)
+def log_joint_rows(
+    likelihood: Any,
+    clusters: Clusters,
+    screen: Screen,
+    rows: SparseRows,
+    weights: Floats,
+    rule: Rule,
+    log_cut: float,
+    start: int,
+    stop: int,
+    out: Floats,
+) -> None:
+    """Fill out[start:stop] with log(weight x predictive), log h(x) included, of the candidates.
+
+    What is farther than `log_cut` below the best of its row may be -inf.
+    """
+    scratch = make_scratch_compiled(clusters.masses.size, longest_row(rows, start, stop))
+    for i in range(start, stop):
+        found = score(likelihood, clusters, screen, rows, i, weights, rule, log_cut, scratch)
+        out[i] = -np.inf
+        for c in range(found):
+            out[i, scratch.slots[c]] = rows.log_base[i] + scratch.log_scores[c]

@@ -6,6 +6,7 @@ from typing import Any
 from numba import njit
 
 from bnpstream.kernels.adf import (
+    NEGLIGIBLE,
     add_row,
     fits,
     longest_row,
@@ -25,11 +26,8 @@ from bnpstream.kernels.arrays import (
     Scratch,
     SparseRows,
 )
-from bnpstream.kernels.screen import Screen
+from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.visits import drop
-
-NEGLIGIBLE = -60.0
-"""exp(-60) is 1e-26: no sum of such weights changes a double that is at least one."""
 
 
 @njit(cache=True)
@@ -48,7 +46,7 @@ def draw(candidates: int, uniform: float, scratch: Scratch) -> int:
     return scratch.slots[candidates - 1]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sweep(
     prior: Any,
     likelihood: Any,
@@ -73,8 +71,8 @@ def sweep(
             for j in range(n):
                 if assignments[j] == moved:
                     assignments[j] = old
-        rule = weigh(prior, clusters)
-        candidates = score(likelihood, clusters, screen, rows, i, rule, NEGLIGIBLE, scratch)
+        rule, masses = weigh(prior, clusters), clusters.masses
+        candidates = score(likelihood, clusters, screen, rows, i, masses, rule, NEGLIGIBLE, scratch)
         scratch.slots[0] = draw(candidates, uniforms[i], scratch)
         if not fits(clusters.table, rows, i, scratch.slots, 1):
             clusters = make_fit(clusters, rows, i, scratch.slots, 1)

@@ -38,7 +38,8 @@ from bnpstream.kernels.arrays import (
     SparseRows,
     Trace,
 )
-from bnpstream.kernels.screen import Screen, clear_cluster, fill_cluster
+from bnpstream.kernels.levels import STOP, Screen
+from bnpstream.kernels.screen import clear_cluster, fill_cluster
 from bnpstream.kernels.table import take_row
 
 
@@ -138,6 +139,7 @@ def drop(clusters: Clusters, screen: Screen, k: int) -> int:
     last = clusters.counters[N_CLUSTERS] - 1
     clusters.totals[TOTAL_MASS] -= clusters.masses[k]
     screened = screen.levels.shape[0] > 0
+    screen.ahead.span[STOP] = 0  # slots move: what was summed ahead is for others
     if screened:
         clear_cluster(screen, k)
         clear_cluster(screen, last)
@@ -174,7 +176,7 @@ def drop_light(
             relabel(new, 0, i + 1, k, moved)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def visit(
     prior: Any,
     likelihood: Any,
@@ -208,7 +210,9 @@ def visit(
         if not first:
             home = take_out(clusters, screen, rows, i, old, options.dead_mass, scratch.entries)
         rule, cut = weigh(prior, clusters), options.log_min_responsibility
-        candidates = score(likelihood, clusters, screen, rows, i, rule, cut, scratch)
+        candidates = score(
+            likelihood, clusters, screen, rows, i, clusters.masses, rule, cut, scratch
+        )
         kept, log_evidence, opens = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
+from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.screen import Screen
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.screening import no_screen
 

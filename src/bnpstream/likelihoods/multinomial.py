@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
+from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import (
     LONG_RUN,
     AsymmetricDirichletMultinomial,
     SymmetricDirichletMultinomial,
 )
-from bnpstream.kernels.screen import Screen
 from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row

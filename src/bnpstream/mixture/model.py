@@ -12,6 +12,8 @@ class KernelArguments(NamedTuple):
     prior: Any
     likelihood: Any
     rows: Any
+    n_jobs: int = 1
+    """Threads to use; results do not depend on it."""
 
 
 class Model(NamedTuple):
@@ -20,11 +22,12 @@ class Model(NamedTuple):
     prior: Prior
     likelihood: Likelihood
 
-    def kernel_arguments(self, batch: Batch) -> KernelArguments | None:
+    def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:
         """Return what compiled loops need for these rows, or None if a part has no twin."""
         arguments = KernelArguments(
             self.prior.kernel_parameters(),
             self.likelihood.kernel_parameters(batch.n_statistics),
             batch.kernel_rows,
+            n_jobs,
         )
         return None if any(part is None for part in arguments) else arguments

@@ -3,11 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.adf import log_predictive_rows
+from bnpstream.kernels.adf import log_joint_rows
 from bnpstream.kernels.arrays import NO_MASS
+from bnpstream.kernels.priors import Rule
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.model import KernelArguments, Model
 from bnpstream.mixture.state import MixtureState
+from bnpstream.mixture.threads import in_threads
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -59,6 +61,8 @@ def log_joint(
     batch: Batch,
     kernel: KernelArguments | None,
     log_weights: Floats | None = None,
+    *,
+    log_cut: float = -np.inf,
 ) -> Floats:
     """Return log(prior weight x predictive) of every row in every cluster and a new one.
 
@@ -72,6 +76,8 @@ def log_joint(
         From `Model.kernel_arguments` for the compiled engine; None for the reference.
     log_weights : ndarray of shape (K + 1,), optional
         Prior log weights to use; by default those of the posterior.
+    log_cut : float
+        Scores farther below the best of their row may be left out: -inf. 0 wants the best only.
 
     Returns
     -------
@@ -82,9 +88,31 @@ def log_joint(
         log_weights = log_prior_weights(model.prior, state)[0]
     out = np.empty((len(batch), state.n_clusters + 1))
     if kernel is not None:
-        log_predictive_rows(kernel.likelihood, state.arrays.table, kernel.rows, out)
-    else:
-        for i in range(len(batch)):
-            row = batch.row(i)
-            out[i] = model.likelihood.log_predictive(state.candidates, row) + row.log_base
+        _fill_log_joint(model, state, kernel, log_weights, log_cut, out)
+        return out
+    for i in range(len(batch)):
+        row = batch.row(i)
+        out[i] = model.likelihood.log_predictive(state.candidates, row) + row.log_base
     return out + log_weights
+
+
+def _fill_log_joint(
+    model: Model,
+    state: MixtureState,
+    kernel: KernelArguments,
+    log_weights: Floats,
+    log_cut: float,
+    out: Floats,
+) -> None:
+    """Fill `out` by the compiled engine, every thread some rows."""
+    known = (state.masses > 0.0) & np.isfinite(log_weights[:-1])
+    excess = log_weights[:-1][known] - np.log(state.masses[known])
+    shift = float(excess.max()) if known.any() else 0.0
+    weights = np.zeros(state.arrays.masses.size)
+    weights[: state.n_clusters] = np.exp(log_weights[:-1] - shift)  # not above the masses
+    rule = Rule(0.0, float(np.exp(log_weights[-1] - shift)), -shift, 0.0)
+    screen = state.screen(model.likelihood)
+    shared = (kernel.likelihood, state.arrays, screen, kernel.rows, weights, rule, log_cut)
+    in_threads(
+        lambda start, stop: log_joint_rows(*shared, start, stop, out), len(out), kernel.n_jobs
+    )

@@ -18,7 +18,7 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
 )
-from bnpstream.kernels.screen import LANES, Screen
+from bnpstream.kernels.levels import LANES, Screen
 from bnpstream.kernels.table import (
     N_COLUMNS,
     Table,
@@ -153,6 +153,12 @@ class MixtureState:
             made = likelihood.screen(arrays.table, arrays.masses, self.n_clusters)
             self._screen = (likelihood, made)
         return self._screen[1]
+
+    def keep_screen(self, screen: Screen) -> Screen:
+        """Keep a screen that has been given room to look ahead, and return it."""
+        if self._screen is not None:
+            self._screen = (self._screen[0], screen)
+        return screen
 
     def _dense(self) -> Floats | None:
         """Return all slots' statistics as a matrix, or None if rows are hashed."""
