@@ -36,7 +36,7 @@ VERSIONS = ("bnpstream", "gensim", "tomotopy", "river", "scikit-learn", "numpy",
 TARGETS = (("gensim HDP", False), ("scikit-learn LDA", False), ("scikit-learn LDA", True))
 BRIEF = 1.0
 """Training that takes fewer seconds is timed once more without looks, which cool the caches."""
-WIDTH = 150
+WIDTH = 160
 
 
 class Training(NamedTuple):
@@ -152,9 +152,10 @@ def table(corpus: dict[str, Any]) -> Table:
             spread([run[key] for run in runs], form) if key in runs[0] else "-"
             for key, form in columns.values()
         ]
+        name, settings = _label(record)
         if runs[0]["documents"] < corpus["documents"]:
-            cells[0] += f" [{runs[0]['documents']} documents]".replace("[", r"\[")
-        grid.add_row(*_label(record), *cells)
+            settings += f", {runs[0]['documents']} documents"
+        grid.add_row(name, settings, *cells)
     return grid
 
 

@@ -22,10 +22,10 @@ from bnpstream.datasets import load_20news, load_kos
 Rows = sparse.csr_array[np.int64]
 Floats = NDArray[np.float64]
 
-COMPLETED = 686
-"""Held-out documents to complete: all of KOS', and as many of 20 Newsgroups."""
-LABELLED = 1000
-"""Documents of 20 Newsgroups' test split to compare with labels: the slowest peer takes 10 ms."""
+KOS_HELD_OUT = 686
+LABELLED, COMPLETED = 1000, 400
+"""Documents of 20 Newsgroups' test split to compare with labels, and to complete at every look:
+the slowest peers take 20 and 5 ms for one."""
 RAREST, COMMONEST = 5, 0.1
 """Words of 20 Newsgroups: in 5 training documents at least, and in a tenth of them at most. The
 corpus has no stop list; KOS comes with the one and the other done."""
@@ -46,8 +46,8 @@ def kos(n_documents: int | None) -> Corpus:
     """Return KOS, split as in `kos_methods.py`."""
     counts = load_kos().counts
     order = np.random.default_rng(0).permutation(counts.shape[0])
-    rows, held_out = counts[order[COMPLETED:]], counts[order[:COMPLETED]]
-    return _corpus("KOS", rows[:n_documents], held_out, None)
+    rows, held_out = counts[order[KOS_HELD_OUT:]], counts[order[:KOS_HELD_OUT]]
+    return _corpus("KOS", rows[:n_documents], held_out, None, KOS_HELD_OUT)
 
 
 def newsgroups(n_documents: int | None) -> Corpus:
@@ -60,19 +60,21 @@ def newsgroups(n_documents: int | None) -> Corpus:
     chosen = rng.permutation(test.counts.shape[0])[:LABELLED]
     assert test.labels is not None
     held_out = test.counts[:, words][chosen]
-    return _corpus("20 Newsgroups", rows[:n_documents], held_out, test.labels[chosen])
+    return _corpus("20 Newsgroups", rows[:n_documents], held_out, test.labels[chosen], COMPLETED)
 
 
 CORPORA = {"kos": kos, "20news": newsgroups}
 
 
-def _corpus(name: str, rows: Rows, held_out: Rows, labels: NDArray[np.intp] | None) -> Corpus:
+def _corpus(
+    name: str, rows: Rows, held_out: Rows, labels: NDArray[np.intp] | None, n_completed: int
+) -> Corpus:
     """Keep words that occur in training, since tomotopy knows no others, and deal the halves."""
     words = rows.sum(axis=0) > 0
     rows, held_out = rows[:, words], held_out[:, words]
     enough = held_out.sum(axis=1) >= 2
     held_out = held_out[enough]
-    halves = _halves(held_out[:COMPLETED], np.random.default_rng(1))
+    halves = _halves(held_out[:n_completed], np.random.default_rng(1))
     return Corpus(name, rows, held_out, None if labels is None else labels[enough], *halves)
 
 

@@ -148,7 +148,7 @@ class RiverTextClust(Learner):
     """
 
     completes = False
-    limit = 500
+    limit = 400
 
     def load(self, rows: Rows) -> int:
         from river.cluster import TextClust
