@@ -166,9 +166,13 @@ def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
 
 
 @njit(cache=True)
-def clear_cluster(screen: Screen, k: int) -> None:
-    """Forget cluster k."""
-    screen.levels[:, k] = 0
+def clear_cluster(screen: Screen, table: Table, k: int) -> None:
+    """Forget cluster k, whose row is still there."""
+    start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
+    for j in range(size):
+        word = j if size == last + 1 else np.int64(table.keys[start + j])
+        if 0 <= word < last:
+            screen.levels[screen.rows[word], k] = 0
     weigh_cluster(screen, k, 0.0, 0.0)
 
 

@@ -141,8 +141,8 @@ def drop(clusters: Clusters, screen: Screen, k: int) -> int:
     screened = screen.levels.shape[0] > 0
     screen.ahead.span[STOP] = 0  # slots move: what was summed ahead is for others
     if screened:
-        clear_cluster(screen, k)
-        clear_cluster(screen, last)
+        clear_cluster(screen, clusters.table, k)
+        clear_cluster(screen, clusters.table, last)
     take_row(clusters.table, k, last)
     clusters.masses[k] = clusters.masses[last]
     if screened and k != last:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from bnpstream.kernels.adf import LARGEST_BELOW_ONE
 from bnpstream.kernels.arrays import (
@@ -271,14 +271,21 @@ class MixtureState:
         self._screen = None
         capacity = self.arrays.masses.size
         self.arrays = self.arrays._replace(table=empty_table(capacity, self.n_statistics))
-        matrix = csr_array(statistics)
-        for k in range(self.n_clusters):
-            inside = slice(matrix.indptr[k], matrix.indptr[k + 1])
-            columns = matrix.indices[inside].astype(np.int64)
-            self._write(np.array([k]), columns, matrix.data[inside][None])
+        dense = self._dense()
+        if dense is not None:
+            dense[: self.n_clusters] = statistics.toarray() if issparse(statistics) else statistics
+        else:
+            self._hash(csr_array(statistics))
         self.masses[:] = masses
         self.log_vacancy[:] = log_vacancy
         self.arrays.totals[TOTAL_MASS] = float(masses.sum())
+
+    def _hash(self, statistics: csr_array) -> None:
+        """Write the statistics of every cluster into hashed rows."""
+        for k in range(self.n_clusters):
+            inside = slice(statistics.indptr[k], statistics.indptr[k + 1])
+            columns = statistics.indices[inside].astype(np.int64)
+            self._write(np.array([k]), columns, statistics.data[inside][None])
 
     def make_room(self) -> None:
         """Grow if no slot would stay free after one more cluster.
