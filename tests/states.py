@@ -1,6 +1,7 @@
 """What the tests of posteriors share: their bits, their free slots, the compiled response."""
 
 import numpy as np
+from numba import njit
 
 from bnpstream.inference import adf
 from bnpstream.kernels import adf as compiled
@@ -19,26 +20,25 @@ def assert_free_slots_are_zero(state):
     assert not state.rows(np.arange(K, arrays.masses.size)).any()
 
 
+@njit
+def _respond(kernel, clusters, screen, i, options):
+    longest = compiled.longest_row(kernel.rows, i, i + 1)
+    scratch = compiled.make_scratch_compiled(clusters.masses.size, longest)
+    rule, cut = compiled.weigh(kernel.prior, clusters), options.log_min_responsibility
+    candidates = compiled.score(
+        kernel.likelihood, clusters, screen, kernel.rows, i, clusters.masses, rule, cut, scratch
+    )
+    response = compiled.respond(candidates, options, scratch)
+    return response, rule.log_auxiliary, scratch.slots, scratch.shares
+
+
 def compiled_respond(model, kernel, state, i, settings):
     """Return what `adf.respond` does to row i, from the compiled functions."""
-    longest = int(np.diff(kernel.rows.indptr).max())
-    scratch = compiled.make_scratch_compiled(state.arrays.masses.size, longest)
-    rule = compiled.weigh(kernel.prior, state.arrays)
-    screen, cut = state.screen(model.likelihood), settings.log_min_responsibility
-    candidates = compiled.score(
-        kernel.likelihood,
-        state.arrays,
-        screen,
-        kernel.rows,
-        i,
-        state.arrays.masses,
-        rule,
-        cut,
-        scratch,
-    )
-    kept, log_evidence, opens = compiled.respond(candidates, settings.options(model), scratch)
+    screen, options = state.screen(model.likelihood), settings.options(model)
+    found = _respond(kernel, state.arrays, screen, i, options)
+    (kept, log_evidence, opens), log_auxiliary, slots, shares = found
     responsibilities = np.zeros(state.n_clusters + opens)
-    responsibilities[scratch.slots[:kept]] = scratch.shares[:kept]
+    responsibilities[slots[:kept]] = shares[:kept]
     return adf.Response(
-        responsibilities, opens, log_evidence + kernel.rows.log_base[i], rule.log_auxiliary
+        responsibilities, opens, log_evidence + kernel.rows.log_base[i], log_auxiliary
     )

@@ -1,6 +1,9 @@
 """The scikit-learn face of the package."""
 
 from bnpstream.estimator.gibbs import GibbsMixture
+from bnpstream.estimator.notice import announce_compilation
 from bnpstream.estimator.streaming import StreamingMixture
+
+announce_compilation()
 
 __all__ = ["GibbsMixture", "StreamingMixture"]

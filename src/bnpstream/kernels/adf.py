@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
@@ -24,6 +23,7 @@ from bnpstream.kernels.arrays import (
     SparseRows,
     make_scratch,
 )
+from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
 from bnpstream.kernels.priors import Rule, log_weight, rule_of
@@ -43,10 +43,10 @@ MARGIN = 1e-6
 NEGLIGIBLE = -60.0
 """exp(-60) is 1e-26: no sum of such weights changes a double that is at least one."""
 
-make_scratch_compiled = njit(cache=True)(make_scratch)
+make_scratch_compiled = inner(make_scratch)
 
 
-@njit(cache=True)
+@inner
 def longest_row(rows: SparseRows, start: int, stop: int) -> int:
     """Return the number of entries of the longest of some rows."""
     longest = 0
@@ -55,7 +55,7 @@ def longest_row(rows: SparseRows, start: int, stop: int) -> int:
     return longest
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def weigh(prior: Any, clusters: Clusters) -> Rule:
     """Return the prior's rule; where no row is left behind the posterior, the next one opens."""
     if clusters.totals[TOTAL_MASS] > NO_MASS:
@@ -63,7 +63,7 @@ def weigh(prior: Any, clusters: Clusters) -> Rule:
     return Rule(np.inf, 1.0, 0.0, clusters.totals[LOG_AUXILIARY])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def score(
     likelihood: Any,
     clusters: Clusters,
@@ -111,7 +111,7 @@ def score(
     return found + 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def respond(candidates: int, options: Options, scratch: Scratch) -> tuple[int, float, bool]:
     """Turn candidates into responsibilities; return how many are left, log evidence, opening.
 
@@ -141,7 +141,7 @@ def respond(candidates: int, options: Options, scratch: Scratch) -> tuple[int, f
     return kept, best + math.log(total), opens
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_row(
     clusters: Clusters, screen: Screen, rows: SparseRows, i: int, k: int, q: float, entries: Any
 ) -> None:
@@ -158,7 +158,7 @@ def add_row(
         weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
-@njit(cache=True)
+@inner
 def take_out_row(
     clusters: Clusters, screen: Screen, rows: SparseRows, i: int, k: int, share: float, entries: Any
 ) -> None:
@@ -177,7 +177,7 @@ def take_out_row(
         weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def fits(table: Table, rows: SparseRows, i: int, slots: Any, kept: int) -> bool:
     """Return whether row i can be added to `kept` clusters as they are stored."""
     columns = rows.indptr[i + 1] - rows.indptr[i]
@@ -187,7 +187,7 @@ def fits(table: Table, rows: SparseRows, i: int, slots: Any, kept: int) -> bool:
     return room
 
 
-@njit(cache=True)
+@inner
 def make_fit(clusters: Clusters, rows: SparseRows, i: int, slots: Any, kept: int) -> Clusters:
     """Return the clusters with room for row i in those that it is added to."""
     table, columns = clusters.table, rows.indptr[i + 1] - rows.indptr[i]
@@ -204,7 +204,7 @@ def make_fit(clusters: Clusters, rows: SparseRows, i: int, slots: Any, kept: int
     )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def absorb(
     clusters: Clusters,
     screen: Screen,
@@ -232,7 +232,7 @@ def absorb(
     return slots[likeliest]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def log_joint_rows(
     likelihood: Any,
     clusters: Clusters,

@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-from numba import njit
-
 from bnpstream.kernels.adf import (
     NEGLIGIBLE,
     add_row,
@@ -26,11 +24,12 @@ from bnpstream.kernels.arrays import (
     Scratch,
     SparseRows,
 )
+from bnpstream.kernels.compiling import entry, inner
 from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.visits import drop
 
 
-@njit(cache=True)
+@inner
 def draw(candidates: int, uniform: float, scratch: Scratch) -> int:
     """Return the slot at quantile `uniform` of the candidates' distribution."""
     log_scores = scratch.log_scores
@@ -46,7 +45,7 @@ def draw(candidates: int, uniform: float, scratch: Scratch) -> int:
     return scratch.slots[candidates - 1]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def sweep(
     prior: Any,
     likelihood: Any,

@@ -25,10 +25,10 @@ Words may share a row of levels, which then holds the largest: still an upper bo
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import Floats, SparseRows
+from bnpstream.kernels.compiling import entry, inlined, inner
 
 LARGEST_LEVEL = 8191
 """Eight levels are added in 16 bits."""
@@ -104,7 +104,7 @@ class Screen(NamedTuple):
     """Rows whose levels have been summed already."""
 
 
-@njit(cache=True, forceinline=True)
+@entry
 def level_of(ratio: float, resolution: int, steps: Any) -> Any:
     """Return resolution log2(1 + ratio), rounded up from the bits of a double."""
     bits = np.float64(1.0 + ratio).view(np.uint64)
@@ -114,7 +114,7 @@ def level_of(ratio: float, resolution: int, steps: Any) -> Any:
     return level if ratio > 0.0 else 0
 
 
-@njit(cache=True, forceinline=True)
+@entry
 def count_class(count: float) -> Any:
     """Return the class of a count: itself, or which eighth of which octave."""
     if count < COUNTS:
@@ -123,7 +123,7 @@ def count_class(count: float) -> Any:
     return COUNTS + np.int64(bits >> np.uint64(49)) - ((1023 + 5) << 3)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def add_eight(sums: Any, levels: Any, at: Any, j: int, width: int) -> None:
     """Add the levels of eight words: one load and store of the sums for eight rows."""
     r0, r1, r2, r3 = levels[at[j]], levels[at[j + 1]], levels[at[j + 2]], levels[at[j + 3]]
@@ -134,14 +134,14 @@ def add_eight(sums: Any, levels: Any, at: Any, j: int, width: int) -> None:
         sums[k] += np.uint32(np.uint16(left + right)) << np.uint32(3)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def chords(q: Any, k1: Any, k2: Any, k3: Any, k4: Any) -> Any:
     """Return q + 2 max(q, k1) + 2 max(q, k2) + 2 max(q, k3) + max(q, k4) in 16 bits."""
     middle = np.uint16(np.uint16(max(q, k1) + max(q, k2)) + max(q, k3))
     return np.uint16(np.uint16(middle + middle) + np.uint16(q + max(q, k4)))
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def add_chords(
     sums: Any, p: Any, a: Any, more_p: Any, q: Any, b: Any, more_q: Any, width: int
 ) -> None:
@@ -154,7 +154,7 @@ def add_chords(
         sums[k] += np.uint32(np.uint32(more_p * left) + np.uint32(more_q * right))
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, sums: Any) -> int:
     """Fill sums[:width] with the bound of row i's gain; return what must be subtracted.
 
@@ -187,7 +187,7 @@ def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, su
     return offset
 
 
-@njit(cache=True)
+@entry
 def index_ahead(screen: Screen, rows: SparseRows, start: int, stop: int) -> None:
     """Make ready for looking ahead at rows start..stop-1: who holds which word."""
     ahead = screen.ahead
@@ -200,7 +200,7 @@ def index_ahead(screen: Screen, rows: SparseRows, start: int, stop: int) -> None
     ahead.span[FIRST], ahead.span[STOP], ahead.span[CURRENT] = start, stop, start
 
 
-@njit(cache=True, nogil=True)
+@entry
 def look_ahead(screen: Screen, rows: SparseRows, start: int, stop: int, width: int) -> None:
     """Sum the levels of rows start..stop-1, some of those ahead, for slots 0..width-1."""
     ahead, longest = screen.ahead, 0

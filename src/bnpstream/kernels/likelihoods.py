@@ -5,9 +5,9 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from bnpstream.kernels.arrays import Floats
+from bnpstream.kernels.compiling import inlined
 from bnpstream.kernels.dispatch import specialize
 from bnpstream.kernels.special import LOG_2, log_rising
 from bnpstream.kernels.table import Table, locate
@@ -85,7 +85,7 @@ def _own_log_alphas(likelihood, words, first, last):  # type: ignore[no-untyped-
     return total
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def split(x: float) -> Any:
     """Return mantissa in [1, 2) and exponent of a positive number."""
     bits = np.float64(x).view(np.uint64)

@@ -5,7 +5,6 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
@@ -14,6 +13,7 @@ from bnpstream.kernels.arrays import (
     Clusters,
     Floats,
 )
+from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.dispatch import specialize
 
 # Shared with the reference spelling (bnpstream.priors.auxiliary).
@@ -71,7 +71,7 @@ class PointParameters(NamedTuple):
     new: float
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     """Return E[K'] = sum_k 1 - prod_i (1 - q_ik), or plain K."""
     K = clusters.counters[N_CLUSTERS]
@@ -86,7 +86,7 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     return certain + doubtful
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def rule_of(prior: Any, clusters: Clusters) -> Rule:
     """Return the prior's rule given the posterior."""
     new, log_auxiliary = new_weight(prior, clusters)
@@ -100,13 +100,13 @@ def rule_of(prior: Any, clusters: Clusters) -> Rule:
     return Rule(discount, new, math.log((s0 + s1) + (s2 + s3)), log_auxiliary)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def log_weight(weight: float, rule: Rule) -> float:
     """Return the normalised logarithm of a weight; -inf if it is not positive."""
     return math.log(weight) - rule.log_total if weight > 0.0 else -np.inf
 
 
-@njit(cache=True)
+@inner
 def auxiliary_terms(prior: Any, v: float) -> tuple[float, float, float]:
     """Return s = u/(u+tau), 1 - s and log(u+tau) at v = log u."""
     if prior.tilt == 0.0:
@@ -120,7 +120,7 @@ def auxiliary_terms(prior: Any, v: float) -> tuple[float, float, float]:
     return small / (1.0 + small), 1.0 / (1.0 + small), log_tilt + math.log1p(small)
 
 
-@njit(cache=True)
+@inner
 def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
     """Solve g(v) = n (1-s) + sigma K s - a s (u+tau)^sigma = 0 for v = log u.
 
@@ -153,7 +153,7 @@ def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
     return v
 
 
-@njit(cache=True)
+@inner
 def auxiliary_log_density(prior: Any, n: float, count: float, v: float) -> float:
     """Return log density of v = log u up to a constant."""
     log_shifted = auxiliary_terms(prior, v)[2]
@@ -161,7 +161,7 @@ def auxiliary_log_density(prior: Any, n: float, count: float, v: float) -> float
     return n * v + (prior.discount * count - n) * log_shifted - prior.concentration * growth
 
 
-@njit(cache=True)
+@inner
 def tail_end(prior: Any, n: float, count: float, mode: float, direction: float) -> float:
     """Return where the log density has fallen by TAIL_NATS: doubling, then bisection."""
     level = auxiliary_log_density(prior, n, count, mode) - TAIL_NATS
@@ -179,7 +179,7 @@ def tail_end(prior: Any, n: float, count: float, mode: float, direction: float) 
     return outside
 
 
-@njit(cache=True)
+@inner
 def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> float:
     """Return a E[s (u+tau)^sigma] / E[s]: the exact rule's new weight against S_k - sigma."""
     low = tail_end(prior, n, count, mode, -1.0)
@@ -220,7 +220,7 @@ def _pitman_yor(prior, clusters):  # type: ignore[no-untyped-def]
     return prior.concentration + prior.discount * count, clusters.totals[LOG_AUXILIARY]
 
 
-@njit(cache=True)
+@entry
 def log_prior_weights(prior: Any, clusters: Clusters, out: Floats) -> float:
     """Fill out[:K + 1] with normalised log weights and return the log auxiliary variable."""
     rule, K = rule_of(prior, clusters), clusters.counters[N_CLUSTERS]

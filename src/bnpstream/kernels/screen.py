@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from bnpstream.kernels.arrays import Floats, Scratch, SparseRows
+from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.levels import (
     CURRENT,
     FIRST,
@@ -26,7 +26,7 @@ ROUNDING_PART = 1e-12
 """Of a length: more than what rounding can take away from a bound."""
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def fill_bounds(
     screen: Screen, sums: Any, base: float, n: float, bounds: Floats, width: int
 ) -> None:
@@ -56,14 +56,14 @@ def fill_bounds(
         bounds[k] = base + heads[k] + gain - cost + ROUNDING_PART * (y[k] + m)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def is_screened(screen: Screen, rows: SparseRows, i: int) -> bool:
     """Return whether there is a screen, and row i is neither empty nor too long for it."""
     length = rows.values[rows.indptr[i + 1] - 1]
     return screen.levels.shape[0] > 0 and 0.0 < length < LONGEST
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch: Scratch) -> int:
     """Fill scratch.bounds[:K] with upper bounds of log scores; return the slot of the largest.
 
@@ -86,7 +86,7 @@ def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch
     return top
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def weigh_cluster(screen: Screen, k: int, mass: float, length: float) -> None:
     """Let the screen know the mass and the summed length of cluster k."""
     x = screen.total + length
@@ -96,7 +96,7 @@ def weigh_cluster(screen: Screen, k: int, mass: float, length: float) -> None:
     screen.inverse_lengths[k] = 1.0 / (x + 0.5)
 
 
-@njit(cache=True)
+@inner
 def follow(screen: Screen, rows: SparseRows, row: int, k: int, before: Any, after: Any) -> None:
     """Let the sums ahead know that cluster k's level of a row has changed."""
     ahead = screen.ahead
@@ -115,7 +115,7 @@ def follow(screen: Screen, rows: SparseRows, row: int, k: int, before: Any, afte
         entry = ahead.links[entry]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def update_levels(
     screen: Screen, rows: SparseRows, i: int, k: int, values: Floats, entries: Any
 ) -> None:
@@ -138,7 +138,7 @@ def update_levels(
                 follow(screen, rows, row, k, before, level)
 
 
-@njit(cache=True)
+@inner
 def stored_words(table: Table, k: int) -> tuple[Any, Any]:
     """Return the words of cluster k with a count above zero, and their entries."""
     start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
@@ -151,7 +151,7 @@ def stored_words(table: Table, k: int) -> tuple[Any, Any]:
     return words[:n], entries[:n]
 
 
-@njit(cache=True)
+@inner
 def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
     """Raise the levels of cluster k, which are zero, to what its row says."""
     words, entries = stored_words(table, k)
@@ -165,7 +165,7 @@ def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
     weigh_cluster(screen, k, masses[k], length[0, 0])
 
 
-@njit(cache=True)
+@inner
 def clear_cluster(screen: Screen, table: Table, k: int) -> None:
     """Forget cluster k, whose row is still there."""
     start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
@@ -176,14 +176,14 @@ def clear_cluster(screen: Screen, table: Table, k: int) -> None:
     weigh_cluster(screen, k, 0.0, 0.0)
 
 
-@njit(cache=True)
+@entry
 def fill(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
     """Make the levels of all clusters, which are zero."""
     for k in range(n_clusters):
         fill_cluster(screen, table, masses, k)
 
 
-@njit(cache=True)
+@entry
 def spread_of_words(table: Table, n_clusters: int, out: Any) -> None:
     """Count the clusters that hold each word."""
     for k in range(n_clusters):

@@ -2,14 +2,14 @@
 
 import math
 
-from numba import njit
+from bnpstream.kernels.compiling import entry, inner
 
 LOG_2 = math.log(2.0)
 STIRLING_FROM = 12.0
 """From here on the first term left out of the series is below 3e-15."""
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def stirling_tail(z: float) -> float:
     """Return what Stirling's series adds to (z - 1/2) log z - z + log(2 pi)/2."""
     r = 1.0 / z
@@ -17,7 +17,7 @@ def stirling_tail(z: float) -> float:
     return r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188))))
 
 
-@njit(cache=True, error_model="numpy")
+@entry
 def log_rising(x: float, n: float) -> float:
     """Return log Gamma(x + n) - log Gamma(x) for x > 0 and a whole n >= 0.
 

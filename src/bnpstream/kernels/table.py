@@ -9,8 +9,9 @@ stored, so results do not either.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bnpstream.kernels.compiling import entry, inlined, inner
 
 DENSE_UP_TO = 8192
 """Columns that are always stored densely: a row is 64 KB then."""
@@ -57,7 +58,7 @@ def empty_table(capacity: int, n_columns: int) -> Table:
     )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def find(keys: Any, start: int, size: int, column: int) -> Any:
     """Return the entry of a hashed row for a column, or the free one it would take."""
     at = np.int64(column) & (size - 1)
@@ -66,7 +67,7 @@ def find(keys: Any, start: int, size: int, column: int) -> Any:
     return start + at
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def locate(table: Table, k: int, columns: Any, first: int, last: int, entries: Any) -> None:
     """Fill `entries` with where row k holds columns[first:last]; a zero for what it lacks."""
     start, size = table.starts[k], table.sizes[k]
@@ -79,7 +80,7 @@ def locate(table: Table, k: int, columns: Any, first: int, last: int, entries: A
         entries[j - first] = find(keys, start, size, columns[j]) if size > 0 else NOTHING
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def claim(table: Table, k: int, columns: Any, first: int, last: int, entries: Any) -> None:
     """Fill `entries` as `locate` does, taking a free entry for every column that has none."""
     locate(table, k, columns, first, last, entries)
@@ -94,7 +95,7 @@ def claim(table: Table, k: int, columns: Any, first: int, last: int, entries: An
         entries[j - first] = entry
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def has_room(table: Table, k: int, columns: int) -> bool:
     """Return whether row k can take so many more columns: a hash table stays 3/4 full."""
     size = table.sizes[k]
@@ -102,7 +103,7 @@ def has_room(table: Table, k: int, columns: int) -> bool:
     return dense or 4 * (table.filled[k] + columns) <= 3 * size
 
 
-@njit(cache=True)
+@inner
 def with_room(table: Table, k: int, columns: int) -> Table:
     """Return the table with row k large enough for so many more columns.
 
@@ -150,7 +151,7 @@ def with_capacity(table: Table, capacity: int) -> Table:
     return grown
 
 
-@njit(cache=True)
+@inner
 def compacted(table: Table, length: int) -> Table:
     """Return a hashed table of another length with the same rows, one after the other."""
     values, keys = np.zeros(length), np.full(length, EMPTY, np.int32)
@@ -165,7 +166,7 @@ def compacted(table: Table, length: int) -> Table:
     return Table(values, keys, starts, table.sizes.copy(), table.filled.copy(), shape)
 
 
-@njit(cache=True)
+@entry
 def take_row(table: Table, k: int, last: int) -> None:
     """Free row k, then let it have what row `last` holds, which is free thereafter."""
     D = table.shape[N_COLUMNS]
@@ -184,7 +185,7 @@ def take_row(table: Table, k: int, last: int) -> None:
     table.filled[last] = 0
 
 
-@njit(cache=True)
+@entry
 def gather(table: Table, slots: Any, columns: Any, out: Any) -> None:
     """Fill out[r] with these columns of row slots[r]."""
     entries = np.empty(columns.size, np.uint64)
@@ -193,7 +194,7 @@ def gather(table: Table, slots: Any, columns: Any, out: Any) -> None:
         out[r] = table.values[entries]
 
 
-@njit(cache=True)
+@entry
 def scatter(table: Table, k: int, columns: Any, values: Any) -> Table:
     """Set some columns of row k; return the table, which may have moved."""
     if not has_room(table, k, columns.size):

@@ -7,8 +7,6 @@ step of EP-NRM (Algorithm 2), which takes the row's last contribution out first.
 import math
 from typing import Any
 
-from numba import njit
-
 from bnpstream.kernels.adf import (
     LARGEST_BELOW_ONE,
     absorb,
@@ -38,12 +36,13 @@ from bnpstream.kernels.arrays import (
     SparseRows,
     Trace,
 )
+from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.levels import STOP, Screen
 from bnpstream.kernels.screen import clear_cluster, fill_cluster
 from bnpstream.kernels.table import take_row
 
 
-@njit(cache=True)
+@inner
 def take_out(
     clusters: Clusters,
     screen: Screen,
@@ -72,7 +71,7 @@ def take_out(
     return home
 
 
-@njit(cache=True)
+@inner
 def give_home(home: int, kept: int, scratch: Scratch) -> int:
     """Give the new cluster's share, the last, to the slot `home`; return how many are left."""
     slots, shares = scratch.slots, scratch.shares
@@ -89,7 +88,7 @@ def give_home(home: int, kept: int, scratch: Scratch) -> int:
     return kept
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def put_down(sites: Sites, i: int, kept: int, scratch: Scratch) -> None:
     """Write the responsibilities as site i, after those of the rows before."""
     end = sites.indptr[i]
@@ -99,7 +98,7 @@ def put_down(sites: Sites, i: int, kept: int, scratch: Scratch) -> None:
     sites.indptr[i + 1] = end + kept
 
 
-@njit(cache=True)
+@inner
 def change_of(sites: Sites, i: int, kept: int, scratch: Scratch) -> float:
     """Return half the summed absolute change from site i to the responsibilities."""
     total = 1.0
@@ -112,7 +111,7 @@ def change_of(sites: Sites, i: int, kept: int, scratch: Scratch) -> float:
     return 0.5 * total
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def log_event(events: Events, clusters: Clusters, kind: int, k: int) -> None:
     """Append one event of the cluster in slot k."""
     at = events.filled[0]
@@ -123,7 +122,7 @@ def log_event(events: Events, clusters: Clusters, kind: int, k: int) -> None:
     events.filled[0] = at + 1
 
 
-@njit(cache=True)
+@inner
 def relabel(sites: Sites, first: int, last: int, dropped: int, moved: int) -> None:
     """Follow a drop in sites first..last-1: its entries are GONE, the moved slot has its place."""
     for j in range(sites.indptr[first], sites.indptr[last]):
@@ -133,7 +132,7 @@ def relabel(sites: Sites, first: int, last: int, dropped: int, moved: int) -> No
             sites.slots[j] = dropped
 
 
-@njit(cache=True)
+@inner
 def drop(clusters: Clusters, screen: Screen, k: int) -> int:
     """Remove the cluster in slot k, putting the last one in its place; return that one's slot."""
     last = clusters.counters[N_CLUSTERS] - 1
@@ -156,7 +155,7 @@ def drop(clusters: Clusters, screen: Screen, k: int) -> int:
     return last
 
 
-@njit(cache=True)
+@inner
 def drop_light(
     clusters: Clusters,
     screen: Screen,
@@ -176,7 +175,7 @@ def drop_light(
             relabel(new, 0, i + 1, k, moved)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def visit(
     prior: Any,
     likelihood: Any,

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from bnpstream.kernels.adf import LARGEST_BELOW_ONE
 from bnpstream.kernels.arrays import (
@@ -273,7 +273,8 @@ class MixtureState:
         self.arrays = self.arrays._replace(table=empty_table(capacity, self.n_statistics))
         dense = self._dense()
         if dense is not None:
-            dense[: self.n_clusters] = statistics.toarray() if issparse(statistics) else statistics
+            full = statistics if isinstance(statistics, np.ndarray) else statistics.toarray()
+            dense[: self.n_clusters] = full
         else:
             self._hash(csr_array(statistics))
         self.masses[:] = masses
