@@ -30,4 +30,4 @@ class CompilationNotice(event.Listener):
 
 def announce_compilation() -> None:
     """Have the first compilation of this process announced."""
-    event.register("numba:compile", CompilationNotice())
+    event.register("numba:compile", CompilationNotice())  # type: ignore[no-untyped-call]

@@ -82,7 +82,7 @@ class Batch:
         repeated[indptr[1:] - 1] = False
         repeats = np.flatnonzero(repeated)
         repeat_ptr = np.searchsorted(repeats, indptr)
-        long = values[repeats] > LONG_RUN
+        long = values[repeats] >= LONG_RUN
         extra = np.where(long, 1, values[repeats] - 1.0).astype(np.int64)
         ends = np.append(0, np.cumsum(extra))
         seen = np.arange(1.0, ends[-1] + 1.0) - np.repeat(ends[:-1], extra)
