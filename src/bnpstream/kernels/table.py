@@ -60,8 +60,13 @@ def empty_table(capacity: int, n_columns: int) -> Table:
 
 @inlined
 def find(keys: Any, start: int, size: int, column: int) -> Any:
-    """Return the entry of a hashed row for a column, or the free one it would take."""
-    at = np.int64(column) & (size - 1)
+    """Return the entry of a hashed row for a column, or the free one it would take.
+
+    Columns are often numbered by frequency: unscattered, the frequent ones would fill one stretch
+    of the row, and all others would have to be sought beyond its end.
+    """
+    scattered = np.int64(column) * 2654435769  # 2^32 over the golden ratio
+    at = (scattered ^ (scattered >> 16)) & (size - 1)
     while keys[start + at] != column and keys[start + at] != EMPTY:
         at = (at + 1) & (size - 1)
     return start + at
