@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bnpstream.kernels.adf import LARGEST_BELOW_ONE
 from bnpstream.kernels.arrays import (
@@ -19,21 +18,20 @@ from bnpstream.kernels.arrays import (
     Clusters,
 )
 from bnpstream.kernels.levels import LANES, Screen
-from bnpstream.kernels.table import (
-    N_COLUMNS,
-    Table,
-    empty_table,
-    gather,
-    scatter,
-    take_row,
-    with_capacity,
-)
+from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, take_row, with_capacity
 from bnpstream.likelihoods import Likelihood, Row
 from bnpstream.likelihoods.screening import screen_with_capacity
+from bnpstream.mixture.rows import (
+    Columns,
+    HashedRows,
+    dense_rows,
+    read_rows,
+    rows_of,
+    write_rows,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Columns = slice | NDArray[np.integer]
 
 FIRST_CAPACITY = 128
 DOUBLE_UP_TO = 1024
@@ -113,7 +111,7 @@ class MixtureState:
     @property
     def statistics(self) -> Floats:
         """Return the (K, D) summed sufficient statistics: a view if they are stored densely."""
-        dense = self._dense()
+        dense = dense_rows(self.arrays.table)
         return self.rows(np.arange(self.n_clusters)) if dense is None else dense[: self.n_clusters]
 
     @property
@@ -122,8 +120,10 @@ class MixtureState:
 
         An array, a view, if they are stored densely; else what can be asked for [:, columns].
         """
-        dense, slots = self._dense(), self.n_clusters + 1
-        return HashedRows(self.arrays.table, slots) if dense is None else dense[:slots]
+        dense, slots = dense_rows(self.arrays.table), self.n_clusters + 1
+        if dense is not None:
+            return dense[:slots]
+        return HashedRows(self.arrays.table, np.arange(slots))
 
     @property
     def nbytes(self) -> int:
@@ -160,29 +160,14 @@ class MixtureState:
             self._screen = (self._screen[0], screen)
         return screen
 
-    def _dense(self) -> Floats | None:
-        """Return all slots' statistics as a matrix, or None if rows are hashed."""
-        table = self.arrays.table
-        hashed = table.keys.size > 0
-        return None if hashed else table.values.reshape(-1, self.n_statistics)
-
     def _read(self, slots: Integers, columns: Columns) -> Floats:
         """Return some columns of some clusters."""
-        dense = self._dense()
-        if dense is not None:
-            return np.asarray(dense[slots][:, columns])
-        return HashedRows(self.arrays.table, self.n_clusters, slots)[:, columns]
+        return read_rows(self.arrays.table, slots, columns)
 
     def _write(self, slots: Integers, columns: Columns, values: Floats) -> None:
         """Replace some columns of some clusters."""
         self._screen = None
-        dense = self._dense()
-        if dense is not None:
-            dense[slots[:, None], np.arange(self.n_statistics)[columns]] = values
-            return
-        table, where = self.arrays.table, np.arange(self.n_statistics)[columns]
-        for slot, row in zip(slots, values, strict=True):
-            table = scatter(table, slot, where, row)
+        table = write_rows(self.arrays.table, slots, columns, values)
         self.arrays = self.arrays._replace(table=table)
 
     @property
@@ -269,24 +254,11 @@ class MixtureState:
     def rebuild(self, statistics: Any, masses: Floats, log_vacancy: Floats) -> None:
         """Replace the totals of every cluster, so that subtraction drift cannot grow."""
         self._screen = None
-        capacity = self.arrays.masses.size
-        self.arrays = self.arrays._replace(table=empty_table(capacity, self.n_statistics))
-        dense = self._dense()
-        if dense is not None:
-            full = statistics if isinstance(statistics, np.ndarray) else statistics.toarray()
-            dense[: self.n_clusters] = full
-        else:
-            self._hash(csr_array(statistics))
+        table = rows_of(statistics, self.arrays.masses.size)
+        self.arrays = self.arrays._replace(table=table)
         self.masses[:] = masses
         self.log_vacancy[:] = log_vacancy
         self.arrays.totals[TOTAL_MASS] = float(masses.sum())
-
-    def _hash(self, statistics: csr_array) -> None:
-        """Write the statistics of every cluster into hashed rows."""
-        for k in range(self.n_clusters):
-            inside = slice(statistics.indptr[k], statistics.indptr[k + 1])
-            columns = statistics.indices[inside].astype(np.int64)
-            self._write(np.array([k]), columns, statistics.data[inside][None])
 
     def make_room(self) -> None:
         """Grow if no slot would stay free after one more cluster.
@@ -322,23 +294,6 @@ class MixtureState:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.arrays, self._screen = state["arrays"], None
-
-
-class HashedRows:
-    """Rows of hashed statistics that can be asked for columns, [:, columns]."""
-
-    def __init__(self, table: Table, n_rows: int, slots: Integers | None = None) -> None:
-        self._table = table
-        self._slots = np.arange(n_rows) if slots is None else np.asarray(slots, np.int64)
-        self.shape = (self._slots.size, int(table.shape[N_COLUMNS]))
-
-    def __getitem__(self, key: tuple[slice, Any]) -> Floats:
-        rows, columns = key
-        where = np.arange(self.shape[1])[columns]
-        slots = self._slots[rows]
-        found = np.empty((slots.size, where.size))
-        gather(self._table, slots, np.atleast_1d(where), found)
-        return found[:, 0] if where.ndim == 0 else found
 
 
 def log_vacancy_of(responsibilities: Floats) -> Floats:

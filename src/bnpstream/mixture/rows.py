@@ -1,0 +1,61 @@
+"""Rows of statistics for NumPy: reading and writing a table, dense or hashed."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, gather, scatter
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Columns = slice | NDArray[np.integer]
+
+
+class HashedRows:
+    """Some rows of a table that can be asked for columns, [:, columns]."""
+
+    def __init__(self, table: Table, slots: Integers) -> None:
+        self._table, self._slots = table, slots
+        self.shape = (slots.size, int(table.shape[N_COLUMNS]))
+
+    def __getitem__(self, key: tuple[slice, Any]) -> Floats:
+        rows, columns = key
+        slots, where = self._slots[rows], np.arange(self.shape[1])[columns]
+        found = np.empty((slots.size, where.size))
+        gather(self._table, slots, np.atleast_1d(where), found)
+        return found[:, 0] if where.ndim == 0 else found
+
+
+def dense_rows(table: Table) -> Floats | None:
+    """Return all rows as a (capacity, D) view, or None if some are hashed."""
+    return None if table.keys.size > 0 else table.values.reshape(-1, int(table.shape[N_COLUMNS]))
+
+
+def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
+    """Return some columns of some rows."""
+    return HashedRows(table, np.asarray(slots, np.int64))[:, columns]
+
+
+def write_rows(table: Table, slots: Integers, columns: Columns, values: Floats) -> Table:
+    """Replace some columns of some rows; return the table, which may have moved."""
+    where = np.arange(int(table.shape[N_COLUMNS]))[columns]
+    for slot, row in zip(slots, values, strict=True):
+        table = scatter(table, slot, where, row)
+    return table
+
+
+def rows_of(statistics: Any, capacity: int) -> Table:
+    """Return a table whose first rows are those of a (K, D) array or sparse array."""
+    table = empty_table(capacity, statistics.shape[1])
+    dense = dense_rows(table)
+    if dense is not None:
+        full = statistics if isinstance(statistics, np.ndarray) else statistics.toarray()
+        dense[: len(full)] = full
+        return table
+    matrix = csr_array(statistics)
+    for k in range(matrix.shape[0]):
+        inside = slice(matrix.indptr[k], matrix.indptr[k + 1])
+        table = write_rows(table, np.array([k]), matrix.indices[inside], matrix.data[inside][None])
+    return table
