@@ -13,9 +13,10 @@ test: lint
 	$(BIN)/python -m pytest
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests
 
-# Everything of `make test`, then the slow statistical tests.
+# Everything of `make test`, then the slow statistical tests, then speed by the memory floor.
 check: test
 	$(BIN)/python -m pytest -m slow tests
+	$(BIN)/python benchmarks/gate.py
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -23,11 +24,16 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Every figure of benchmarks/README.md, one after the other; all numbers go to $(FIGURES).
+FIGURES := bench-out
+BENCHMARKS := memory_floor threads scale state_memory kos_methods window_memory peers
+
 bench: $(BENCH_READY)
-	$(BIN)/python benchmarks/memory_floor.py
-	$(BIN)/python benchmarks/kos_methods.py
-	$(BIN)/python benchmarks/window_memory.py
-	$(BIN)/python benchmarks/peers.py
+	mkdir -p $(FIGURES)
+	set -e; for name in $(BENCHMARKS); do \
+		echo "== $$name"; \
+		$(BIN)/python benchmarks/$$name.py --json $(FIGURES)/$$name.json; \
+	done
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -40,5 +46,5 @@ $(BENCH_READY): $(READY)
 	touch $@
 
 clean:
-	rm -rf .venv demo-out dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv demo-out bench-out dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -4,8 +4,6 @@ The split is fixed (`default_rng(0).permutation(3430)`, the first 686 held out);
 run over five orders of the rest, Gibbs over five chains. Alpha is .1 throughout.
 """
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,6 +18,7 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import load_kos
+from measure import arguments, machine, save
 
 HELD_OUT, REPLICATES = 686, 5
 PRIORS = {
@@ -76,7 +75,9 @@ def gibbs(prior: Any, rows: Any, held_out: Any) -> Callable[[int], Outcome]:
 
 
 def main() -> None:
-    """Print the table, or JSON with ``--json``."""
+    """Print the table."""
+    options = arguments(__doc__ or "").parse_args()
+    print(f"means and standard errors of {REPLICATES}; {machine()}")
     counts = load_kos().counts
     order = np.random.default_rng(0).permutation(counts.shape[0])
     held_out, rows = counts[order[:HELD_OUT]], counts[order[HELD_OUT:]]
@@ -98,15 +99,13 @@ def main() -> None:
                 "log_mean_predictive": mean[3],
                 "seconds": mean[4],
             }
-            if "--json" not in sys.argv:
-                print(
-                    f"{name:12s} {prior_name:13s} {mean[0]:10.0f} +- {error[0]:4.0f}   "
-                    f"{mean[1]:6.1f} +- {error[1]:4.1f} clusters, {mean[2]:6.1f} expected   "
-                    f"{mean[4]:7.2f} s   log of mean {mean[3]:10.0f}",
-                    flush=True,
-                )
-    if "--json" in sys.argv:
-        print(json.dumps(results, indent=2))
+            print(
+                f"{name:12s} {prior_name:13s} {mean[0]:10.0f} +- {error[0]:4.0f}   "
+                f"{mean[1]:6.1f} +- {error[1]:4.1f} clusters, {mean[2]:6.1f} expected   "
+                f"{mean[4]:7.2f} s   log of mean {mean[3]:10.0f}",
+                flush=True,
+            )
+    save({"methods": results}, options.json)
 
 
 if __name__ == "__main__":

@@ -1,111 +1,92 @@
-"""One compiled pass over KOS against the memory floor, in one process.
+"""The compiled pass against the memory floor (`floor.py`), in one process.
 
-The floor is a compiled loop that only adds up the rows of the table that the pass reads: for
-every document, every word's row over the K clusters the pass had at that document, in float64.
-Times are medians over alternating repetitions; the ratio is what carries over between machines.
+KOS from an empty posterior, and synthetic documents of 7841 words from posteriors of 50 to 5000
+clusters. Pass and floor alternate; the ratio, time of the pass by time of the floor, is what
+carries over between machines. At 5000 clusters the floor takes the first 200 documents only, and
+its time is scaled up to the cells of all.
 """
 
-import json
-import statistics
-import sys
-import time
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numba import njit
 
 from bnpstream import DirichletMultinomial, dirichlet_process, normalized_inverse_gaussian
 from bnpstream.datasets import load_kos
 from bnpstream.inference import adf
-from bnpstream.likelihoods import Batch
-from bnpstream.mixture import MixtureState, Model
+from bnpstream.mixture import Model
+from floor import Case, floor_of, make_case, ready, synthetic_case, visit
+from measure import Spread, arguments, machine, save, seconds
 
-REPETITIONS = 15
-SETTINGS = {
+KOS_REPETITIONS, REPETITIONS = 15, 7
+CLUSTERS = (50, 200, 1000, 5000)
+FEW_DOCUMENTS = {5000: 200}
+KOS = {
     "DP(100)": (dirichlet_process(100), adf.Settings(0.1, 1e-4)),
     "NIG(10, 100)": (normalized_inverse_gaussian(10, 100), adf.Settings(0.5, 1e-4)),
 }
 
 
-@njit
-def add_up_rows(table, indptr, indices, n_clusters, sums):  # type: ignore[no-untyped-def]
-    for i in range(n_clusters.size):
-        slots = n_clusters[i]
-        for k in range(slots):
-            sums[k] = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            row = table[indices[j]]
-            for k in range(slots):
-                sums[k] += row[k]
-
-
-def run_pass(model: Model, batch: Batch, settings: adf.Settings, *, compiled: bool):  # type: ignore[no-untyped-def]
-    state = adf.init(model, batch.n_statistics)
-    kernel = model.kernel_arguments(batch) if compiled else None
-    records = list(adf.run(model, state, batch, settings, kernel))
-    return state, np.concatenate([record.rows.n_clusters for record in records])
-
-
-def seconds(job: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    job()
-    return time.perf_counter() - start
-
-
-def compare(model: Model, batch: Batch, settings: adf.Settings) -> dict[str, float]:
-    state: MixtureState
-    state, n_clusters = run_pass(model, batch, settings, compiled=True)
-    before = np.append(0, n_clusters[:-1])
-    rows = batch.kernel_rows
-    table, sums = np.ascontiguousarray(state.statistics.T), np.empty(state.arrays.masses.size)
-
-    def floor() -> None:
-        add_up_rows(table, rows.indptr, rows.indices, before, sums)
-
-    def compiled_pass() -> None:
-        run_pass(model, batch, settings, compiled=True)
-
-    floor()
-    times = [(seconds(floor), seconds(compiled_pass)) for _ in range(REPETITIONS)]
-    floors, passes = zip(*times, strict=True)
-    cells = int(np.diff(rows.indptr) @ before)
-    reference = seconds(lambda: run_pass(model, batch, settings, compiled=False))
-    floor_time, pass_time = statistics.median(floors), statistics.median(passes)
-    ratios = sorted(mine / least for least, mine in times)
+def compare(case: Case, repetitions: int, n_documents: int | None = None) -> dict[str, Any]:
+    """Return the times of pass and floor, alternating."""
+    floor = floor_of(case, n_documents)
+    times = []
+    for _ in range(repetitions):
+        state = ready(case)
+        times.append((seconds(floor.run) / floor.share, seconds(lambda s=state: visit(case, s))))
+    floors, passes = np.array(times).T
+    cells = floor.cells / floor.share
     return {
-        "documents": len(batch),
-        "clusters": state.n_clusters,
-        "floor_ms": 1e3 * floor_time,
-        "floor_ns_per_cell": 1e9 * floor_time / cells,
-        "pass_ms": 1e3 * pass_time,
-        "documents_per_second": len(batch) / pass_time,
-        "ratio": statistics.median(ratios),
-        "ratio_low": ratios[len(ratios) // 4],
-        "ratio_high": ratios[3 * len(ratios) // 4],
-        "reference_ms": 1e3 * reference,
+        "documents": len(case.batch),
+        "clusters": case.state.n_clusters,
+        "opened": case.after.n_clusters - case.state.n_clusters,
+        "pass_ms": Spread.of(1e3 * passes),
+        "documents_per_second": Spread.of(len(case.batch) / passes),
+        "floor_ms": Spread.of(1e3 * floors),
+        "floor_ns_per_cell": Spread.of(1e9 * floors / cells),
+        "ratio": Spread.of(passes / floors),
     }
 
 
-def main() -> None:
-    """Print one line a prior, or JSON with ``--json``."""
+def kos_case(name: str) -> Case:
+    """Return KOS' 2744 training documents, to be visited from the start."""
     counts = load_kos().counts
     order = np.random.default_rng(0).permutation(counts.shape[0])[686:]
-    results = {}
-    for name, (prior, settings) in SETTINGS.items():
-        model = Model(prior, DirichletMultinomial(0.1))
-        results[name] = compare(model, model.likelihood.encode(counts[order]), settings)
-    if "--json" in sys.argv:
-        print(json.dumps(results, indent=2))
-        return
-    print("one pass over 2744 documents of KOS, alpha .1; medians of", REPETITIONS)
-    for name, found in results.items():
-        print(
-            f"{name:13s} {found['clusters']:4.0f} clusters  pass {found['pass_ms']:6.1f} ms "
-            f"({found['documents_per_second']:,.0f} documents/s)  "
-            f"floor {found['floor_ms']:5.1f} ms ({found['floor_ns_per_cell']:.2f} ns a cell)  "
-            f"ratio {found['ratio']:.2f} [{found['ratio_low']:.2f}, {found['ratio_high']:.2f}]  "
-            f"reference {found['reference_ms']:.0f} ms"
-        )
+    prior, settings = KOS[name]
+    model = Model(prior, DirichletMultinomial(0.1))
+    batch = model.likelihood.encode(counts[order])
+    return make_case(model, settings, adf.init(model, batch.n_statistics), batch, grown=False)
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    print(
+        f"{name:18s} {found['clusters'] + found['opened']:5d} clusters  "
+        f"pass {found['pass_ms'].median:7.1f} ms "
+        f"({found['documents_per_second'].median:8,.0f} documents/s)  "
+        f"floor {found['floor_ms'].median:7.1f} ms "
+        f"({found['floor_ns_per_cell'].median:.2f} ns a cell)  "
+        f"ratio {found['ratio'].show()}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Print a line a case."""
+    options = arguments(__doc__ or "").parse_args()
+    print(f"medians, least and largest of {KOS_REPETITIONS} (KOS) or {REPETITIONS}; {machine()}")
+    results: dict[str, Any] = {}
+    for name in KOS:
+        try:
+            case = kos_case(name)
+        except FileNotFoundError as missing:
+            print(f"KOS {name}: skipped, {missing}")
+            continue
+        results[f"KOS {name}"] = compare(case, KOS_REPETITIONS)
+        show(f"KOS {name}", results[f"KOS {name}"])
+    for n_clusters in CLUSTERS:
+        case, name = synthetic_case(n_clusters), f"synthetic K={n_clusters}"
+        results[name] = compare(case, REPETITIONS, FEW_DOCUMENTS.get(n_clusters))
+        show(name, results[name])
+    save({"cases": results}, options.json)
 
 
 if __name__ == "__main__":

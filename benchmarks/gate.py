@@ -1,0 +1,100 @@
+"""Fail if the compiled loops have become slower, measured by the memory floor (`floor.py`).
+
+Only ratios of times in one process are compared, with those in `ratios.json`: a ratio that is more
+than 20 % larger fails. Machines are noisy, so a ratio is that of the least medians over up to three
+attempts, and an attempt that is good enough ends it.
+
+After a change that is meant to cost time: `python benchmarks/gate.py --update`, on a quiet machine.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bnpstream.kernels.adf import NEGLIGIBLE
+from bnpstream.mixture import log_joint
+from floor import Case, floor_of, ready, synthetic_case, visit
+from measure import arguments, machine, save, seconds
+from memory_floor import kos_case
+
+STORED = Path(__file__).with_name("ratios.json")
+WORSE = 1.2
+ATTEMPTS, REPETITIONS = 3, 9
+UPDATE = "python benchmarks/gate.py --update"
+
+Prepare = Callable[[Case], Callable[[], object]]
+
+
+def passing(case: Case) -> Callable[[], object]:
+    """Return the pass, ready to be timed once."""
+    state = ready(case)
+    return lambda: visit(case, state)
+
+
+def scoring(case: Case) -> Callable[[], object]:
+    """Return what `score_samples` does, ready to be timed."""
+    kernel = case.model.kernel_arguments(case.batch)
+    case.state.screen(case.model.likelihood)
+    return lambda: log_joint(case.model, case.state, case.batch, kernel, log_cut=NEGLIGIBLE)
+
+
+GATES: dict[str, tuple[Callable[[], Case], Prepare]] = {
+    "KOS NIG(10, 100): pass / floor": (lambda: kos_case("NIG(10, 100)"), passing),
+    "synthetic K=1000: pass / floor": (lambda: synthetic_case(1000), passing),
+    "synthetic K=1000: score / floor": (lambda: synthetic_case(1000), scoring),
+}
+
+
+def ratio(case: Case, prepare: Prepare, limit: float) -> float:
+    """Return the ratio of the least medians, after one attempt if that is within the limit."""
+    floor = floor_of(case)
+    prepare(case)()  # compile
+    least = np.full(2, np.inf)
+    for _ in range(ATTEMPTS):
+        times = [(seconds(prepare(case)), seconds(floor.run)) for _ in range(REPETITIONS)]
+        least = np.minimum(least, np.median(times, axis=0))
+        if least[0] <= limit * least[1]:
+            break
+    return float(least[0] / least[1])
+
+
+def main() -> int:
+    """Print a line a ratio; return 1 if one is too large."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--update", action="store_true", help=f"write {STORED.name} anew")
+    options = parser.parse_args()
+    stored: dict[str, float] = json.loads(STORED.read_text()) if STORED.exists() else {}
+    found, worse = dict(stored) if options.update else {}, []
+    print(f"regression gate: ratios at most {WORSE:g} times those stored; {machine()}")
+    for name, (make, prepare) in GATES.items():
+        if name not in stored and not options.update:
+            print(f"{name:32s} skipped: not in {STORED.name}; to store it, {UPDATE}")
+            continue
+        try:
+            case = make()
+        except FileNotFoundError as missing:
+            print(f"{name:32s} skipped: {missing}")
+            continue
+        limit = 0.0 if options.update else WORSE * stored[name]
+        found[name] = round(ratio(case, prepare, limit), 3)
+        verdict = "stored"
+        if not options.update:
+            change = found[name] / stored[name] - 1.0
+            verdict = f"stored {stored[name]:.2f}, {change:+.0%}"
+            if found[name] > limit:
+                worse.append(name)
+                verdict += "  TOO SLOW"
+        print(f"{name:32s} {found[name]:5.2f}  {verdict}", flush=True)
+    save({"ratios": found}, options.json)
+    if options.update:
+        STORED.write_text(json.dumps(found, indent=2) + "\n")
+    if worse:
+        print(f"{len(worse)} too slow. If that is meant, on a quiet machine: {UPDATE}")
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Two threads against one: speed-ups, alternating in one process, and the bits compared.
+
+The pass uses threads from `AHEAD_FROM` clusters on. It is measured as it is, and with threads at
+any number of clusters and several numbers of rows looked ahead, so that one sees what the two
+constants of `bnpstream.inference.ahead` should be.
+"""
+
+import copy
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from bnpstream import GibbsMixture, StreamingMixture
+from bnpstream.datasets import synthetic_corpus
+from bnpstream.inference import ahead, ep, visits
+from bnpstream.mixture import MixtureState, SiteBuffer
+from bnpstream.priors import PitmanYor
+from floor import MODEL, SETTINGS, Case, ready, synthetic_case, visit
+from measure import Spread, arguments, machine, save, seconds
+
+REPETITIONS = 7
+CLUSTERS = (500, 1000, 2000, 5000)
+AHEAD_ROWS = (32, 64, 128)
+
+Outcome = list[Any]
+"""Arrays that must be the same whatever the number of threads."""
+Job = Callable[[int], tuple[Callable[[], Any], Callable[[], Outcome]]]
+"""Given a number of threads: what to time, and how to read off the outcome afterwards."""
+
+
+def compare(job: Job, repetitions: int = REPETITIONS) -> dict[str, Any]:
+    """Time one thread and two in turn; fail if any bit differs."""
+    times, bits = [], set()
+    for repetition in range(repetitions + 1):
+        pair = []
+        for n_jobs in (1, 2):
+            run, outcome = job(n_jobs)
+            pair.append(seconds(run))
+            bits.add(b"".join(np.ascontiguousarray(part).tobytes() for part in outcome()))
+        if repetition > 0:  # the first compiles and starts threads
+            times.append(pair)
+    if len(bits) != 1:
+        raise AssertionError("one thread and two give different bits")
+    one, two = np.array(times).T
+    return {
+        "one_ms": Spread.of(1e3 * one),
+        "two_ms": Spread.of(1e3 * two),
+        "speed_up": Spread.of(one / two),
+    }
+
+
+def bits_of(state: MixtureState) -> Outcome:
+    return [state.statistics, state.masses, state.log_vacancy, state.ids, state.arrays.totals]
+
+
+def passing(case: Case) -> Job:
+    def job(n_jobs: int) -> Any:
+        state = ready(case)
+        return lambda: visit(case, state, n_jobs), lambda: bits_of(state)
+
+    return job
+
+
+@contextmanager
+def looking_ahead(n_rows: int, n_clusters: int) -> Any:
+    """Look so many rows ahead, from so many clusters on."""
+    usual = visits.AHEAD_FROM, visits.AHEAD_ROWS
+    visits.AHEAD_FROM, visits.AHEAD_ROWS = n_clusters, n_rows
+    ahead.AHEAD_ROWS = n_rows
+    try:
+        yield
+    finally:
+        visits.AHEAD_FROM, visits.AHEAD_ROWS = usual
+        ahead.AHEAD_ROWS = usual[1]
+
+
+def sweeping(counts: Any) -> Job:
+    """Return one EP sweep over rows that one pass has visited."""
+    batch = MODEL.likelihood.encode(counts)
+    kernel, first = MODEL.kernel_arguments(batch), MixtureState(batch.n_statistics)
+    first_sites = SiteBuffer()
+    list(visits.visit(MODEL, first, batch, SiteBuffer(), first_sites, SETTINGS, kernel))
+
+    def job(n_jobs: int) -> Any:
+        state, sites = first.copy(), copy.deepcopy(first_sites)
+        state.screen(MODEL.likelihood)
+        kernel = MODEL.kernel_arguments(batch, n_jobs)
+        run = lambda: ep.sweep(MODEL, state, batch, sites, SETTINGS, kernel)  # noqa: E731
+        return run, lambda: bits_of(state)
+
+    return job
+
+
+def reading(model: StreamingMixture, method: str, counts: Any) -> Job:
+    """Return a method of the estimator that takes rows."""
+
+    def job(n_jobs: int) -> Any:
+        found: Outcome = []
+        call = getattr(model.set_params(n_jobs=n_jobs), method)
+        return lambda: found.append(call(counts)), lambda: found
+
+    return job
+
+
+def sampling(counts: Any) -> Job:
+    """Return two chains of Gibbs sweeps."""
+
+    def job(n_jobs: int) -> Any:
+        model = GibbsMixture(*MODEL, n_sweeps=10, n_kept=5, n_chains=2, n_jobs=n_jobs)
+        return lambda: model.fit(counts), lambda: [model.assignments_, model.log_likelihood_]
+
+    return job
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    print(
+        f"{name:44s} one thread {found['one_ms'].median:8.1f} ms  "
+        f"two {found['two_ms'].median:8.1f} ms  speed-up {found['speed_up'].show()}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Print a line a job."""
+    options = arguments(__doc__ or "").parse_args()
+    print(f"medians, least and largest of {REPETITIONS}; bits compared; {machine()}")
+    results: dict[str, Any] = {}
+
+    def measure(name: str, job: Job) -> None:
+        results[name] = compare(job)
+        show(name, results[name])
+
+    for n_clusters in CLUSTERS:
+        case = synthetic_case(n_clusters)
+        measure(f"pass, K={n_clusters}", passing(case))
+        for n_rows in AHEAD_ROWS:
+            with looking_ahead(n_rows, 0):
+                measure(f"pass, K={n_clusters}, always, {n_rows} rows ahead", passing(case))
+    prior = PitmanYor(1.0, 0.2).with_expected_clusters(2000, n=6000)
+    counts = synthetic_corpus(6000, prior=prior).counts
+    model = StreamingMixture(*MODEL).fit(counts)
+    k = model.n_clusters_
+    measure(f"EP sweep, K={k}", sweeping(counts))
+    measure(f"score_samples, K={k}", reading(model, "score_samples", counts[:2000]))
+    measure(f"predict, K={k}", reading(model, "predict", counts[:2000]))
+    measure("Gibbs, 2 chains, 10 sweeps of 1000 rows", sampling(counts[:1000]))
+    save({"jobs": results}, options.json)
+
+
+if __name__ == "__main__":
+    main()
