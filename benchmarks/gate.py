@@ -17,7 +17,7 @@ import numpy as np
 from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.mixture import log_joint
 from floor import Case, floor_of, ready, synthetic_case, visit
-from measure import arguments, machine, save, seconds
+from measure import arguments, cpu_seconds, machine, save
 from memory_floor import kos_case
 
 STORED = Path(__file__).with_name("ratios.json")
@@ -54,7 +54,7 @@ def ratio(case: Case, prepare: Prepare, limit: float) -> float:
     prepare(case)()  # compile
     least = np.full(2, np.inf)
     for _ in range(ATTEMPTS):
-        times = [(seconds(prepare(case)), seconds(floor.run)) for _ in range(REPETITIONS)]
+        times = [(cpu_seconds(prepare(case)), cpu_seconds(floor.run)) for _ in range(REPETITIONS)]
         least = np.minimum(least, np.median(times, axis=0))
         if least[0] <= limit * least[1]:
             break
