@@ -50,7 +50,7 @@ def peak_mib() -> float:
 
 
 def forget_peak() -> None:
-    """Let `recent_peak_mib` start anew (Linux)."""
+    """Let `recent_peak_mib` start anew (Linux); `peak_mib` starts anew with it."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
