@@ -14,13 +14,14 @@ from bnpstream.kernels.table import (
     N_COLUMNS,
     NOTHING,
     claim,
+    compacted,
     empty_table,
     gather,
     has_room,
     locate,
-    moved,
     scatter,
     take_row,
+    with_capacity,
     with_room,
 )
 
@@ -41,11 +42,10 @@ def is_dense(table, k):
     return table.sizes[k] == table.shape[N_COLUMNS]
 
 
-def read(table, slots=None):
-    """Return the whole table, or some of its rows, through `gather`."""
-    slots = np.arange(table.starts.size) if slots is None else np.asarray(slots)
-    out = np.full((slots.size, int(table.shape[N_COLUMNS])), np.nan)
-    gather(table, slots, np.arange(out.shape[1]), out)
+def read(table):
+    """Return the whole table through `gather`."""
+    out = np.full((table.starts.size, int(table.shape[N_COLUMNS])), np.nan)
+    gather(table, np.arange(len(out)), np.arange(out.shape[1]), out)
     return out
 
 
@@ -113,10 +113,8 @@ def random_walk(rng, table, n_steps, widest, check_every=1):
             n_rows -= 1
             seen["dropped"] += 1
         if action == "widen" or n_rows + 1 >= capacity:
-            more = capacity + int(rng.integers(1, 4))
-            hashed = table.keys.size > 0
-            table = moved(table, table.values.size if hashed else more * D, more)
-            assert table.starts.size == more
+            table = with_capacity(table, capacity + int(rng.integers(1, 4)))
+            assert table.starts.size > capacity
         seen["dense"] = max(seen["dense"], sum(is_dense(table, k) for k in range(n_rows)))
         if step % check_every == 0:
             assert_holds(table, oracle)
@@ -263,10 +261,16 @@ def test_space_that_rows_leave_behind_is_used_again(monkeypatch):
     assert len(set(lengths)) > 3
 
 
-def test_fewer_slots_keep_the_rows_that_still_have_one(monkeypatch):
-    for layout in LAYOUTS:
-        table = table_of(layout, 6, 150, monkeypatch)
-        for k in range(3):
-            table = scatter(table, k, np.array([k, 149]), np.array([1.0, 2.0 + k]))
-        fewer = moved(table, 4 * 150, 4)
-        assert_holds(fewer, {k: {k: 1.0, 149: 2.0 + k} for k in range(3)})
+def test_compacting_leaves_no_gap_and_no_row_behind(monkeypatch):
+    rng = np.random.default_rng((56, 0))
+    table, oracle = table_of("hashed", 7, 500, monkeypatch), {}
+    for k in (4, 0, 5, 2, 0, 4):  # the last two rows move: they leave gaps
+        columns, values = rng.choice(500, size=70, replace=False), rng.normal(size=70)
+        table = scatter(table, k, columns, values)
+        oracle.setdefault(k, {}).update(zip(columns.tolist(), values.tolist(), strict=True))
+    live = int(table.sizes.sum())
+    assert table.shape[END] > live + 1
+    packed = compacted(table, live + 1)
+    assert packed.shape[END] == packed.values.size == live + 1
+    assert_holds(packed, oracle)
+    assert_holds(table, oracle)
