@@ -5,7 +5,7 @@ import pytest
 
 from bnpstream import DirichletMultinomial, StreamingMixture, normalized_inverse_gaussian
 from bnpstream.datasets import bars
-from bnpstream.inference import visits
+from bnpstream.inference import ahead, visits
 from bnpstream.mixture.sites import totals
 
 X = bars(n_images=120, seed=4).counts
@@ -82,3 +82,21 @@ def test_an_interrupted_pass_counts_whole_rows(interrupted):
         model.partial_fit(X[30:])
     assert model.n_samples_seen_ == 50
     np.testing.assert_array_equal(model.state_.masses, same.state_.masses)
+
+
+def test_an_interrupted_look_ahead_leaves_nothing_behind(monkeypatch):
+    """Sums of rows that did not come must not be taken for those of other rows."""
+    monkeypatch.setattr(visits, "AHEAD_FROM", 0)
+    model, same = mixture(n_jobs=2).partial_fit(X[:70]), mixture().partial_fit(X[:70])
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ahead, "in_threads", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[70:])
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
+    np.testing.assert_array_equal(model.score_samples(X), same.score_samples(X))
+    model.set_params(n_jobs=1).partial_fit(X[70:])
+    np.testing.assert_array_equal(model.state_.masses, same.partial_fit(X[70:]).state_.masses)

@@ -162,25 +162,27 @@ def _visit_compiled(
         state.make_room()
         slots, start = state.n_clusters + 1, new.n_visited
         screen, end = state.screen(model.likelihood), stop
-        if kernel.n_jobs > 1 and slots > AHEAD_FROM:
-            end = min(start + AHEAD_ROWS, stop)
-            screen = state.keep_screen(sum_ahead(screen, kernel, start, end, slots))
-        new.make_room(0, 2 * (end - start) + slots)
-        events = Events.empty(end - start + 2 * slots)
-        new.n_visited, state.arrays = compiled.visit(
-            kernel.prior,
-            kernel.likelihood,
-            state.arrays,
-            screen,
-            kernel.rows,
-            old.arrays,
-            new.arrays,
-            start,
-            end,
-            settings.options(model),
-            trace,
-            events,
-        )
-        screen.ahead.span[:] = 0
+        try:
+            if kernel.n_jobs > 1 and slots > AHEAD_FROM:
+                end = min(start + AHEAD_ROWS, stop)
+                screen = state.keep_screen(sum_ahead(screen, kernel, start, end, slots))
+            new.make_room(0, 2 * (end - start) + slots)
+            events = Events.empty(end - start + 2 * slots)
+            new.n_visited, state.arrays = compiled.visit(
+                kernel.prior,
+                kernel.likelihood,
+                state.arrays,
+                screen,
+                kernel.rows,
+                old.arrays,
+                new.arrays,
+                start,
+                end,
+                settings.options(model),
+                trace,
+                events,
+            )
+        finally:  # interrupted, what was summed ahead is of rows that did not come
+            screen.ahead.span[:] = 0
         found += read_events(events)
     return found

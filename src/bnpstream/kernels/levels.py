@@ -187,12 +187,20 @@ def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, su
     return offset
 
 
+@njit(cache=True, forceinline=True)
+def is_summable(rows: SparseRows, i: int) -> bool:
+    """Return whether row i is neither empty nor too long for the sums of its levels."""
+    return 0.0 < rows.values[rows.indptr[i + 1] - 1] < LONGEST
+
+
 @njit(cache=True)
 def index_ahead(screen: Screen, rows: SparseRows, start: int, stop: int) -> None:
     """Make ready for looking ahead at rows start..stop-1: who holds which word."""
     ahead = screen.ahead
     ahead.heads[:] = -1
     for i in range(start, stop):
+        if not is_summable(rows, i):
+            continue
         for j in range(rows.indptr[i], rows.indptr[i + 1] - 1):
             row, entry = screen.rows[rows.indices[j]], j - rows.indptr[start]
             ahead.links[entry], ahead.owners[entry] = ahead.heads[row], i - start
@@ -209,4 +217,5 @@ def look_ahead(screen: Screen, rows: SparseRows, start: int, stop: int, width: i
     at = np.empty(longest + 8, np.uint32)
     for i in range(start, stop):
         b = i - ahead.span[FIRST]
-        ahead.offsets[b] = sum_levels(screen, rows, i, width, at, ahead.sums[b])
+        if is_summable(rows, i):
+            ahead.offsets[b] = sum_levels(screen, rows, i, width, at, ahead.sums[b])

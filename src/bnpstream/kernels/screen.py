@@ -11,11 +11,11 @@ from bnpstream.kernels.levels import (
     CURRENT,
     FIRST,
     LANES,
-    LONGEST,
     PARTS,
     STOP,
     Screen,
     count_class,
+    is_summable,
     level_of,
     sum_levels,
 )
@@ -59,8 +59,7 @@ def fill_bounds(
 @njit(cache=True, forceinline=True)
 def is_screened(screen: Screen, rows: SparseRows, i: int) -> bool:
     """Return whether there is a screen, and row i is neither empty nor too long for it."""
-    length = rows.values[rows.indptr[i + 1] - 1]
-    return screen.levels.shape[0] > 0 and 0.0 < length < LONGEST
+    return screen.levels.shape[0] > 0 and is_summable(rows, i)
 
 
 @njit(cache=True, forceinline=True)
