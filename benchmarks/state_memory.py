@@ -30,14 +30,14 @@ from measure import (
 
 DOCUMENTS, WORDS, CONCENTRATION = 200_000, 100_000, 100.0
 TRUE_CLUSTERS = 13_000
-"""The pass finds some three quarters of them: two that share most words look like one."""
+"""The pass finds some three quarters of them."""
 LINES, LIMIT_MIB = 10, 2048
 
 
 def screen_mib(model: StreamingMixture) -> float:
     """Return the memory of the screen."""
     screen = model.state_.screen(model.likelihood)  # type: ignore[arg-type]
-    parts = [part for part in (*screen, *screen.ahead) if isinstance(part, np.ndarray)]
+    parts = [part for part in screen if isinstance(part, np.ndarray)]
     return sum(part.nbytes for part in parts) / MIB
 
 

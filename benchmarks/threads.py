@@ -1,33 +1,23 @@
 """Two threads against one: speed-ups, alternating in one process, and the bits compared.
 
-The pass uses threads from `AHEAD_FROM` clusters on. It is measured as it is, and with threads at
-any number of clusters and several numbers of rows looked ahead, so that one sees what the two
-constants of `bnpstream.inference.ahead` should be.
-
 Speed-ups are by the clock on the wall. On a busy machine they say little; "if idle" is the CPU time
 of one thread by that of the calling one of two, which does all that is not shared out and a half of
 the rest: what the speed-up would be if the other were never late.
 """
 
-import copy
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from bnpstream import GibbsMixture, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
-from bnpstream.inference import ahead, ep, visits
-from bnpstream.mixture import MixtureState, SiteBuffer
 from bnpstream.priors import PitmanYor
-from floor import MODEL, SETTINGS, Case, ready, synthetic_case, visit
+from floor import MODEL
 from measure import Spread, arguments, machine, save
 
 REPETITIONS = 5
-CLUSTERS = (500, 1000, 2000, 5000)
-AHEAD_ROWS = (32, 64, 128)
 
 Outcome = list[Any]
 """Arrays that must be the same whatever the number of threads."""
@@ -57,48 +47,6 @@ def compare(job: Job, repetitions: int = REPETITIONS) -> dict[str, Any]:
         "speed_up": Spread.of(one / two),
         "speed_up_if_idle": Spread.of(one_cpu / two_cpu),
     }
-
-
-def bits_of(state: MixtureState) -> Outcome:
-    return [state.statistics, state.masses, state.log_vacancy, state.ids, state.arrays.totals]
-
-
-def passing(case: Case) -> Job:
-    def job(n_jobs: int) -> Any:
-        state = ready(case)
-        return lambda: visit(case, state, n_jobs), lambda: bits_of(state)
-
-    return job
-
-
-@contextmanager
-def looking_ahead(n_rows: int, n_clusters: int) -> Any:
-    """Look so many rows ahead, from so many clusters on."""
-    usual = visits.AHEAD_FROM, visits.AHEAD_ROWS
-    visits.AHEAD_FROM, visits.AHEAD_ROWS = n_clusters, n_rows
-    ahead.AHEAD_ROWS = n_rows
-    try:
-        yield
-    finally:
-        visits.AHEAD_FROM, visits.AHEAD_ROWS = usual
-        ahead.AHEAD_ROWS = usual[1]
-
-
-def sweeping(counts: Any) -> Job:
-    """Return one EP sweep over rows that one pass has visited."""
-    batch = MODEL.likelihood.encode(counts)
-    kernel, first = MODEL.kernel_arguments(batch), MixtureState(batch.n_statistics)
-    first_sites = SiteBuffer()
-    list(visits.visit(MODEL, first, batch, SiteBuffer(), first_sites, SETTINGS, kernel))
-
-    def job(n_jobs: int) -> Any:
-        state, sites = first.copy(), copy.deepcopy(first_sites)
-        state.screen(MODEL.likelihood)
-        kernel = MODEL.kernel_arguments(batch, n_jobs)
-        run = lambda: ep.sweep(MODEL, state, batch, sites, SETTINGS, kernel)  # noqa: E731
-        return run, lambda: bits_of(state)
-
-    return job
 
 
 def reading(model: StreamingMixture, method: str, counts: Any) -> Job:
@@ -141,17 +89,10 @@ def main() -> None:
         results[name] = compare(job)
         show(name, results[name])
 
-    for n_clusters in CLUSTERS:
-        case = synthetic_case(n_clusters)
-        measure(f"pass, K={n_clusters}", passing(case))
-        for n_rows in AHEAD_ROWS:
-            with looking_ahead(n_rows, 0):
-                measure(f"pass, K={n_clusters}, always, {n_rows} rows ahead", passing(case))
     prior = PitmanYor(1.0, 0.2).with_expected_clusters(2000, n=6000)
     counts = synthetic_corpus(6000, prior=prior).counts
     model = StreamingMixture(*MODEL).fit(counts)
     k = model.n_clusters_
-    measure(f"EP sweep, K={k}", sweeping(counts))
     measure(f"score_samples, K={k}", reading(model, "score_samples", counts[:2000]))
     measure(f"predict, K={k}", reading(model, "predict", counts[:2000]))
     measure("Gibbs, 2 chains, 10 sweeps of 1000 rows", sampling(counts[:1000]))

@@ -7,6 +7,11 @@ from bnpstream.inference import adf
 from bnpstream.kernels import adf as compiled
 
 
+def from_python(function):
+    """Return a function of compiled loops so that Python can call it."""
+    return njit(getattr(function, "py_func", function))
+
+
 def bits(state):
     """Return every byte of a posterior that means something."""
     parts = (state.statistics, state.masses, state.log_vacancy, state.ids)

@@ -211,6 +211,7 @@ EXTREME_DOCUMENTS = np.array(
         [0, 1000, 3, 0, 0, 90],
         [17, 17, 17, 17, 17, 17],
         [LONG, LONG + 1, 1, 30, 2, 400],  # long runs among the first four words and after
+        [0, 8, 0, 0, LONG + 1, 9],  # a long run where the exponent would be moved apart
     ]
 )
 

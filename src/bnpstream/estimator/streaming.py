@@ -76,8 +76,8 @@ class StreamingMixture(PosteriorReader):
         Compiled loops where prior and likelihood have them, or NumPy. Both make the same
         decisions from the same posterior; identical bits are promised within one engine.
     n_jobs : int, optional
-        Threads of the compiled engine: -1 for all cores; by default one. A pass uses them where
-        clusters are many. Results do not depend on it, to the last bit.
+        Threads that predict and score rows: -1 for all cores; by default one. Results do not
+        depend on it, to the last bit. A pass is one thread's work: rows depend on each other.
 
     Attributes
     ----------

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from bnpstream.inference.ahead import AHEAD_FROM, AHEAD_ROWS, sum_ahead
 from bnpstream.inference.response import Settings, respond
 from bnpstream.kernels import visits as compiled
 from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Trace
@@ -161,26 +160,21 @@ def _visit_compiled(
     while new.n_visited < stop:
         state.make_room()
         slots, start = state.n_clusters + 1, new.n_visited
-        screen, end = state.screen(model.likelihood), stop
-        if kernel.n_jobs > 1 and slots > AHEAD_FROM:
-            end = min(start + AHEAD_ROWS, stop)
-            screen = state.keep_screen(sum_ahead(screen, kernel, start, end, slots))
-        new.make_room(0, 2 * (end - start) + slots)
-        events = Events.empty(end - start + 2 * slots)
+        new.make_room(0, 2 * (stop - start) + slots)
+        events = Events.empty(stop - start + 2 * slots)
         new.n_visited, state.arrays = compiled.visit(
             kernel.prior,
             kernel.likelihood,
             state.arrays,
-            screen,
+            state.screen(model.likelihood),
             kernel.rows,
             old.arrays,
             new.arrays,
             start,
-            end,
+            stop,
             settings.options(model),
             trace,
             events,
         )
-        screen.ahead.span[:] = 0
         found += read_events(events)
     return found

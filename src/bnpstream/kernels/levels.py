@@ -47,30 +47,6 @@ LANES = 32
 """Sweeps over clusters are a multiple of this wide, so that no scalar remainder is left."""
 
 
-FIRST, STOP, CURRENT = 0, 1, 2
-
-
-class Ahead(NamedTuple):
-    """Sums of the levels of rows to come, made by several threads before they are visited.
-
-    What the rows visited first change is added to the sums of the others (`screen.follow`), so
-    that they are always what summing anew would give.
-    """
-
-    span: NDArray[np.int64]
-    """(3,): first of the rows, the one after the last, and the one being visited."""
-    sums: NDArray[np.uint32]
-    """(rows, capacity)."""
-    offsets: NDArray[np.int64]
-    """(rows,): what must be subtracted."""
-    heads: NDArray[np.int32]
-    """(rows of levels,): the last entry below that is for a row of levels, or -1."""
-    links: NDArray[np.int32]
-    """(entries,): the entry before it for the same row of levels, or -1."""
-    owners: NDArray[np.int32]
-    """(entries,): the row to come, counted from the first."""
-
-
 class Screen(NamedTuple):
     """What is kept to bound scores; `levels` has no rows where there is no screen."""
 
@@ -100,8 +76,6 @@ class Screen(NamedTuple):
     """Levels an octave."""
     total: float
     """A = sum_w alpha_w."""
-    ahead: Ahead
-    """Rows whose levels have been summed already."""
 
 
 @entry
@@ -185,28 +159,3 @@ def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, su
         two = screen.levels[other]
         add_chords(sums, one, knots, np.uint32(more), two, twin, np.uint32(also), width)
     return offset
-
-
-@entry
-def index_ahead(screen: Screen, rows: SparseRows, start: int, stop: int) -> None:
-    """Make ready for looking ahead at rows start..stop-1: who holds which word."""
-    ahead = screen.ahead
-    ahead.heads[:] = -1
-    for i in range(start, stop):
-        for j in range(rows.indptr[i], rows.indptr[i + 1] - 1):
-            row, entry = screen.rows[rows.indices[j]], j - rows.indptr[start]
-            ahead.links[entry], ahead.owners[entry] = ahead.heads[row], i - start
-            ahead.heads[row] = entry
-    ahead.span[FIRST], ahead.span[STOP], ahead.span[CURRENT] = start, stop, start
-
-
-@entry
-def look_ahead(screen: Screen, rows: SparseRows, start: int, stop: int, width: int) -> None:
-    """Sum the levels of rows start..stop-1, some of those ahead, for slots 0..width-1."""
-    ahead, longest = screen.ahead, 0
-    for i in range(start, stop):
-        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
-    at = np.empty(longest + 8, np.uint32)
-    for i in range(start, stop):
-        b = i - ahead.span[FIRST]
-        ahead.offsets[b] = sum_levels(screen, rows, i, width, at, ahead.sums[b])

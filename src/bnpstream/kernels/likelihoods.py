@@ -128,8 +128,8 @@ def _dirichlet_multinomial(likelihood, table, rows, i, k, entries):  # type: ign
         base = alpha_of(likelihood, words[first + j]) + values[entries[j]]
         if seen < 0.0:
             log_runs += log_rising(base + 1.0, -seen - 1.0)
-            continue
-        mantissa *= base + seen
+        else:
+            mantissa *= base + seen
         if t & 7 == 7:
             mantissa, moved = split(mantissa)
             exponent += moved
@@ -148,8 +148,8 @@ def _empty_dirichlet_multinomial(likelihood, rows, i):  # type: ignore[no-untype
         seen, alpha = rows.seen[t], alpha_of(likelihood, rows.indices[first + rows.tokens[t]])
         if seen < 0.0:
             log_runs += log_rising(alpha + 1.0, -seen - 1.0)
-            continue
-        mantissa *= alpha + seen
+        else:
+            mantissa *= alpha + seen
         if t & 7 == 7:
             mantissa, moved = split(mantissa)
             exponent += moved

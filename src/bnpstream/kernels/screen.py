@@ -8,14 +8,10 @@ import numpy as np
 from bnpstream.kernels.arrays import Floats, Scratch, SparseRows
 from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.levels import (
-    CURRENT,
-    FIRST,
     LANES,
     LONGEST,
     PARTS,
-    STOP,
     Screen,
-    count_class,
     level_of,
     sum_levels,
 )
@@ -70,16 +66,10 @@ def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch
     `base` is the log predictive of row i in an empty cluster, less the log total of the weights.
     """
     width, length = (K + LANES) // LANES * LANES, rows.values[rows.indptr[i + 1] - 1]
-    ahead, sums = screen.ahead, scratch.sums
-    if ahead.span[FIRST] <= i < ahead.span[STOP]:
-        b = i - ahead.span[FIRST]
-        sums, offset = ahead.sums[b], ahead.offsets[b]
-        ahead.span[CURRENT] = i
-    else:
-        offset = sum_levels(screen, rows, i, width, scratch.at, sums)
+    offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
     base += log_rising(screen.total, length) - offset * LOG_2 / (PARTS * screen.resolution)
     bounds, top = scratch.bounds, 0
-    fill_bounds(screen, sums, base, length, bounds, width)
+    fill_bounds(screen, scratch.sums, base, length, bounds, width)
     for k in range(1, K):
         if bounds[k] > bounds[top]:
             top = k
@@ -96,25 +86,6 @@ def weigh_cluster(screen: Screen, k: int, mass: float, length: float) -> None:
     screen.inverse_lengths[k] = 1.0 / (x + 0.5)
 
 
-@inner
-def follow(screen: Screen, rows: SparseRows, row: int, k: int, before: Any, after: Any) -> None:
-    """Let the sums ahead know that cluster k's level of a row has changed."""
-    ahead = screen.ahead
-    first, current = ahead.span[FIRST], ahead.span[CURRENT] - ahead.span[FIRST]
-    entry = ahead.heads[row]
-    while entry >= 0 and ahead.owners[entry] > current:  # the last row comes first
-        j = rows.indptr[first] + entry
-        change = PARTS * (after - before)
-        if rows.values[j] > 1.0:
-            knots = screen.knots[screen.classes[rows.indices[j]], count_class(rows.values[j])]
-            more, k4 = np.int64(rows.values[j]) - 1, knots[3]
-            change += more * (after - before + max(after, k4) - max(before, k4))
-            for c in range(3):
-                change += 2 * more * (max(after, knots[c]) - max(before, knots[c]))
-        ahead.sums[ahead.owners[entry], k] += np.uint32(change & 0xFFFFFFFF)
-        entry = ahead.links[entry]
-
-
 @inlined
 def update_levels(
     screen: Screen, rows: SparseRows, i: int, k: int, values: Floats, entries: Any
@@ -126,7 +97,6 @@ def update_levels(
     levels, steps, slot = screen.levels, screen.steps, np.uint64(k)
     inverse_alpha, resolution = screen.inverse_alpha, screen.resolution
     first, last = rows.indptr[i], rows.indptr[i + 1] - 1
-    looking = screen.ahead.span[STOP] > i + 1
     for j in range(last - first):
         word = rows.indices[first + j]
         row = screen.rows[word]
@@ -134,8 +104,6 @@ def update_levels(
         before = np.int64(levels[row, slot])
         if level > before or (level < before and not screen.shared[row]):
             levels[row, slot] = level
-            if looking:
-                follow(screen, rows, row, k, before, level)
 
 
 @inner

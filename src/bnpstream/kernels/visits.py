@@ -37,7 +37,7 @@ from bnpstream.kernels.arrays import (
     Trace,
 )
 from bnpstream.kernels.compiling import entry, inlined, inner
-from bnpstream.kernels.levels import STOP, Screen
+from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.screen import clear_cluster, fill_cluster
 from bnpstream.kernels.table import take_row
 
@@ -138,7 +138,6 @@ def drop(clusters: Clusters, screen: Screen, k: int) -> int:
     last = clusters.counters[N_CLUSTERS] - 1
     clusters.totals[TOTAL_MASS] -= clusters.masses[k]
     screened = screen.levels.shape[0] > 0
-    screen.ahead.span[STOP] = 0  # slots move: what was summed ahead is for others
     if screened:
         clear_cluster(screen, clusters.table, k)
         clear_cluster(screen, clusters.table, last)

@@ -14,7 +14,6 @@ from bnpstream.kernels.levels import (
     LONGEST,
     MANTISSA_STEPS,
     PARTS,
-    Ahead,
     Screen,
 )
 from bnpstream.kernels.screen import fill, spread_of_words
@@ -77,7 +76,6 @@ def screen_with_capacity(screen: Screen, capacity: int) -> Screen | None:
     levels[:, : screen.levels.shape[1]] = screen.levels
     more = capacity - screen.heads.size
     return screen._replace(
-        ahead=_nothing_ahead(),
         levels=levels,
         heads=np.append(screen.heads, np.full(more, -np.inf)),
         lengths=np.append(screen.lengths, np.ones(more)),
@@ -109,28 +107,7 @@ def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int
         np.ceil(resolution * np.log2(tops)).astype(np.uint16),
         resolution,
         total,
-        _nothing_ahead(),
     )
-
-
-def _nothing_ahead() -> Ahead:
-    none = np.zeros(0, np.int32)
-    sums, offsets = np.zeros((0, 0), np.uint32), np.zeros(0, np.int64)
-    return Ahead(np.zeros(3, np.int64), sums, offsets, none, none, none)
-
-
-def looking_ahead(screen: Screen, rows: int, entries: int) -> Screen:
-    """Return the screen with room for the sums of so many rows ahead."""
-    n_levels, capacity = screen.levels.shape
-    ahead = Ahead(
-        np.zeros(3, np.int64),
-        np.zeros((rows, capacity), np.uint32),
-        np.zeros(rows, np.int64),
-        np.full(n_levels, -1, np.int32),
-        np.zeros(entries, np.int32),
-        np.zeros(entries, np.int32),
-    )
-    return screen._replace(ahead=ahead)
 
 
 def class_counts() -> Floats:

@@ -154,12 +154,6 @@ class MixtureState:
             self._screen = (likelihood, made)
         return self._screen[1]
 
-    def keep_screen(self, screen: Screen) -> Screen:
-        """Keep a screen that has been given room to look ahead, and return it."""
-        if self._screen is not None:
-            self._screen = (self._screen[0], screen)
-        return screen
-
     def _read(self, slots: Integers, columns: Columns) -> Floats:
         """Return some columns of some clusters."""
         return read_rows(self.arrays.table, slots, columns)
