@@ -164,5 +164,5 @@ class PosteriorReader(MixtureEstimator):
         rng = np.random.default_rng(random_state)
         weights = np.exp(log_prior_weights(model.prior, state)[0])
         slots = rng.choice(weights.size, size=n_samples, p=weights / weights.sum())
-        rows = model.likelihood.sample(state.candidates[slots], rng, **options)
+        rows = model.likelihood.sample(state.rows(slots), rng, **options)
         return rows, np.append(state.ids, -1)[slots]

@@ -136,9 +136,10 @@ class Likelihood(ABC):
         -------
         log_predictive : ndarray of shape (K,)
         """
-        after = statistics.copy()
+        before = statistics[:, :]  # hashed rows become an array
+        after = before.copy()
         after[:, row.columns] += row.values
-        return self.log_normalizer(after) - self.log_normalizer(statistics)
+        return self.log_normalizer(after) - self.log_normalizer(before)
 
     def log_marginal(self, statistics: Floats) -> Floats:
         """Return the log marginal likelihood of the summed statistics, log h(x) left out."""
