@@ -94,7 +94,7 @@ class PosteriorReader(MixtureEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """Return every row's responsibilities over `cluster_ids_`; they sum to one.
 
-        The possibility of a new cluster is left out. A probability below 1e-26 may be zero.
+        The possibility of a new cluster is left out. A probability below 3e-20 may be zero.
         """
         blocks = []
         for block in self._log_joint(X, new=False):

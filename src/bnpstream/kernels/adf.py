@@ -40,8 +40,8 @@ LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 MARGIN = 1e-6
 """Nats that bounds are given for the rounding of scores."""
 
-NEGLIGIBLE = -60.0
-"""exp(-60) is 1e-26: no sum of such weights changes a double that is at least one."""
+NEGLIGIBLE = -45.0
+"""exp(-45) is 3e-20: ten thousand such weights do not change a double that is at least one."""
 
 make_scratch_compiled = inner(make_scratch)
 
