@@ -8,7 +8,7 @@ import pytest
 import naive
 from bnpstream.inference import adf, ep, gibbs, window
 from bnpstream.inference.visits import visit
-from bnpstream.kernels.adf import MARGIN, log_joint_rows, make_scratch, score
+from bnpstream.kernels.adf import MARGIN, log_joint_rows, make_scratch
 from bnpstream.kernels.arrays import Clusters
 from bnpstream.kernels.levels import (
     CHORDS,
@@ -381,15 +381,12 @@ def with_clusters(statistics):
 def score_row(likelihood, state, batch, i, log_cut, screen=None, *, passing=True):
     """Return {slot: exact log score} of the candidates, or of those that pass the cut."""
     screen = state.screen(likelihood) if screen is None else screen
-    arrays, rows = state.arrays, batch.kernel_rows
-    scratch = make_scratch(arrays.masses.size, int(np.diff(rows.indptr).max()))
-    parameters, rule = likelihood.kernel_parameters(batch.n_statistics), Rule(0.3, 1.5, 2.0, 0.0)
-    found = score(parameters, arrays, screen, rows, i, arrays.masses, rule, log_cut, scratch)
-    slots, scores = scratch.slots[:found].tolist(), scratch.log_scores[:found]
-    assert slots == sorted(set(slots))
-    assert slots[-1] == state.n_clusters
-    floor = scores.max() + log_cut if passing else -np.inf
-    return {k: x for k, x in zip(slots, scores.tolist(), strict=True) if x >= floor}
+    arrays, rows, rule = state.arrays, batch.kernel_rows, Rule(0.05, 1.5, 2.0, 0.0)
+    parameters = likelihood.kernel_parameters(batch.n_statistics)
+    out = np.empty((len(batch), state.n_clusters + 1))
+    log_joint_rows(parameters, arrays, screen, rows, arrays.masses, rule, log_cut, i, i + 1, out)
+    floor = out[i].max() + log_cut if passing else -np.inf
+    return {k: x for k, x in enumerate(out[i].tolist()) if x >= floor and x > -np.inf}
 
 
 def first_pass(case, rows=None):
