@@ -139,6 +139,22 @@ def test_engines_absorb_alike(setup, monkeypatch):
     assert_free_slots_are_zero(other)
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("layout", ["dense", "hashed"])
+def test_rebuilding_forgets_what_was_there(layout, monkeypatch):
+    store(layout, monkeypatch)
+    state = fitted(PY, documents(15, n_words=NARROW, rows=12, length=30), "compiled")
+    K = state.n_clusters
+    statistics = np.where(np.random.default_rng((84, 0)).random(state.statistics.shape) < 0.1, 7, 0)
+    for given in (statistics.astype(float), sparse.csr_array(2.0 * statistics)):
+        state.rebuild(given, np.arange(1.0, K + 1), np.full(K, -3.0))
+        assert is_hashed(state) == (layout == "hashed")
+        dense = given if isinstance(given, np.ndarray) else given.toarray()
+        assert np.array_equal(state.statistics, dense)
+        assert state.distance(given) == 0.0
+        assert_free_slots_are_zero(state)
+
+
 # --- identical bits -------------------------------------------------------------------------------
 
 

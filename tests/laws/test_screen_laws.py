@@ -30,7 +30,7 @@ from bnpstream.mixture.window import Window
 from bnpstream.priors import PitmanYor, dirichlet_process, normalized_inverse_gaussian
 from states import bits, from_python
 
-bound, fill_bounds, score, chords = map(from_python, (bound, fill_bounds, score, chords))
+bound, fill_bounds, chords = map(from_python, (bound, fill_bounds, chords))
 
 pytestmark = pytest.mark.kernel
 
