@@ -70,7 +70,7 @@ def visit(case: Case, state: MixtureState, n_jobs: int = 1) -> NDArray[np.int64]
 def ready(case: Case) -> MixtureState:
     """Return a copy of the posterior with its screen, as a stream in full flow has it."""
     state = case.state.copy()
-    state.screen(case.model.likelihood)
+    state.cache(case.model.likelihood)
     return state
 
 

@@ -37,7 +37,7 @@ def passing(case: Case) -> Callable[[], object]:
 def scoring(case: Case) -> Callable[[], object]:
     """Return what `score_samples` does, ready to be timed."""
     kernel = case.model.kernel_arguments(case.batch)
-    case.state.screen(case.model.likelihood)
+    case.state.cache(case.model.likelihood)
     return lambda: log_joint(case.model, case.state, case.batch, kernel, log_cut=NEGLIGIBLE)
 
 

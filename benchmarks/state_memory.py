@@ -36,7 +36,7 @@ LINES, LIMIT_MIB = 10, 2048
 
 def screen_mib(model: StreamingMixture) -> float:
     """Return the memory of the screen."""
-    screen = model.state_.screen(model.likelihood)  # type: ignore[arg-type]
+    screen = model.state_.cache(model.likelihood)  # type: ignore[arg-type]
     parts = [part for part in screen if isinstance(part, np.ndarray)]
     return sum(part.nbytes for part in parts) / MIB
 

@@ -5,6 +5,7 @@ from numba import njit
 
 from bnpstream.inference import adf
 from bnpstream.kernels import adf as compiled
+from bnpstream.kernels.families import make_scratch, score
 
 
 def from_python(function):
@@ -26,12 +27,11 @@ def assert_free_slots_are_zero(state):
 
 
 @njit
-def _respond(kernel, clusters, screen, i, options):
-    longest = compiled.longest_row(kernel.rows, i, i + 1)
-    scratch = compiled.make_scratch_compiled(clusters.masses.size, longest)
+def _respond(kernel, clusters, cache, i, options):
+    scratch = make_scratch(kernel.rows, i, i + 1, clusters.masses.size)
     rule, cut = compiled.weigh(kernel.prior, clusters), options.log_min_responsibility
-    candidates = compiled.score(
-        kernel.likelihood, clusters, screen, kernel.rows, i, clusters.masses, rule, cut, scratch
+    candidates = score(
+        cache, kernel.likelihood, clusters, kernel.rows, i, clusters.masses, rule, cut, scratch
     )
     response = compiled.respond(candidates, options, scratch)
     return response, rule.log_auxiliary, scratch.slots, scratch.shares
@@ -39,8 +39,8 @@ def _respond(kernel, clusters, screen, i, options):
 
 def compiled_respond(model, kernel, state, i, settings):
     """Return what `adf.respond` does to row i, from the compiled functions."""
-    screen, options = state.screen(model.likelihood), settings.options(model)
-    found = _respond(kernel, state.arrays, screen, i, options)
+    cache, options = state.cache(model.likelihood), settings.options(model)
+    found = _respond(kernel, state.arrays, cache, i, options)
     (kept, log_evidence, opens), log_auxiliary, slots, shares = found
     responsibilities = np.zeros(state.n_clusters + opens)
     responsibilities[slots[:kept]] = shares[:kept]

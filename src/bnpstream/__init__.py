@@ -11,7 +11,12 @@ from bnpstream._version import __version__
 
 if TYPE_CHECKING:
     from bnpstream.estimator import GibbsMixture, StreamingMixture
-    from bnpstream.likelihoods import DirichletMultinomial
+    from bnpstream.likelihoods import (
+        DiagonalGaussian,
+        DirichletMultinomial,
+        Gaussian,
+        SphericalGaussian,
+    )
     from bnpstream.priors import (
         GeneralizedGamma,
         PitmanYor,
@@ -22,10 +27,13 @@ if TYPE_CHECKING:
 
 # Where every public name lives; imported on first use, so that `import bnpstream` is instant.
 _HOMES = {
+    "DiagonalGaussian": "bnpstream.likelihoods",
     "DirichletMultinomial": "bnpstream.likelihoods",
+    "Gaussian": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
     "GibbsMixture": "bnpstream.estimator",
     "PitmanYor": "bnpstream.priors",
+    "SphericalGaussian": "bnpstream.likelihoods",
     "StreamingMixture": "bnpstream.estimator",
     "dirichlet_process": "bnpstream.priors",
     "normalized_inverse_gaussian": "bnpstream.priors",
@@ -33,10 +41,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "DiagonalGaussian",
     "DirichletMultinomial",
+    "Gaussian",
     "GeneralizedGamma",
     "GibbsMixture",
     "PitmanYor",
+    "SphericalGaussian",
     "StreamingMixture",
     "__version__",
     "dirichlet_process",

@@ -317,7 +317,7 @@ def test_compiled_run_returns_early_before_the_last_free_slot_is_used():
     old, new = SiteBuffer(200), SiteBuffer(200 * 200)
     options, events = Options(0.1, -10.0, 0.0, 0.0), Events.empty(1000)
     stopped, state.arrays = visits.visit(
-        *kernel[:2], state.arrays, state.screen(model.likelihood), kernel.rows, old.arrays,
+        *kernel[:2], state.arrays, state.cache(model.likelihood), kernel.rows, old.arrays,
         new.arrays, 0, 200, options, Trace.empty(200), events,
     )  # fmt: skip
     assert stopped == state.n_clusters == state.n_observations == FIRST_CAPACITY - 1

@@ -18,7 +18,8 @@ from bnpstream.inference.visits import visit
 from bnpstream.kernels import table as tables
 from bnpstream.kernels.table import DENSE_UP_TO
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
-from bnpstream.mixture import MixtureState, Model, SiteBuffer, sites
+from bnpstream.likelihoods import base as batches
+from bnpstream.mixture import MixtureState, Model, SiteBuffer
 from bnpstream.mixture.window import Window
 from bnpstream.priors import PitmanYor, normalized_inverse_gaussian
 from states import assert_free_slots_are_zero, bits
@@ -73,7 +74,7 @@ def sizes_of(state):
 def store(layout, patch):
     """Let tables made from now on be stored as asked for, however wide they are."""
     limit = {"hashed": 0, "dense": 10**9}[layout]
-    for module in (tables, sites):
+    for module in (tables, batches):
         patch.setattr(module, "DENSE_UP_TO", limit)
 
 

@@ -183,7 +183,7 @@ def compiled_log_predictive(likelihood, statistics, batch, i):
     state.rebuild(statistics, np.ones(len(statistics)), np.zeros(len(statistics)))
     parameters = likelihood.kernel_parameters(batch.n_statistics)
     part, K = batch.part(i, i + 1), len(statistics)
-    state_screen = likelihood.screen(state.arrays.table, state.arrays.masses, K)
+    state_screen = likelihood.cache(state.arrays.table, state.arrays.masses, K)
     scores = np.empty((1, K + 1))
     log_joint_rows(
         parameters, state.arrays, state_screen, part.kernel_rows, state.arrays.masses,

@@ -8,8 +8,9 @@ import pytest
 import naive
 from bnpstream.inference import adf, ep, gibbs, window
 from bnpstream.inference.visits import visit
-from bnpstream.kernels.adf import MARGIN, log_joint_rows, make_scratch
-from bnpstream.kernels.arrays import Clusters
+from bnpstream.kernels.adf import log_joint_rows
+from bnpstream.kernels.arrays import Clusters, make_scratch
+from bnpstream.kernels.documents import MARGIN
 from bnpstream.kernels.levels import (
     CHORDS,
     COUNTS,
@@ -54,7 +55,7 @@ def clusters_of(statistics, masses):
 
 
 def screen_of(likelihood, clusters):
-    return likelihood.screen(clusters.table, clusters.masses, int(clusters.counters[0]))
+    return likelihood.cache(clusters.table, clusters.masses, int(clusters.counters[0]))
 
 
 def random_alpha(rng, kind):
@@ -101,7 +102,7 @@ def exact_scores(likelihood, clusters, batch):
 
 
 def bounds_of(likelihood, screen, clusters, batch):
-    """Return the (n, K) bounds that `kernels.adf.score` compares with these scores."""
+    """Return the (n, K) bounds that `kernels.documents` compares with these scores."""
     rows, K = batch.kernel_rows, int(clusters.counters[0])
     scratch = make_scratch(CAPACITY, int(np.diff(rows.indptr).max()))
     new, found = exact_scores(likelihood, clusters, batch)[:, -1], np.empty((len(batch), K))
@@ -206,7 +207,7 @@ def test_documents_that_are_too_long_for_the_screen_are_scored_exactly():
     counts[1] *= 2
     state, batch = with_clusters(statistics), likelihood.encode(counts)
     assert LONGEST - WORDS < counts[0].sum() < LONGEST <= counts[1].sum()
-    screen = state.screen(likelihood)
+    screen = state.cache(likelihood)
     assert screen.levels.max() > LARGEST_LEVEL - 600
     bounds = bounds_of(likelihood, screen, state.arrays, likelihood.encode(counts[:1]))
     assert_bounds(bounds, exact_scores(likelihood, state.arrays, batch)[:1, :-1])
@@ -380,7 +381,7 @@ def with_clusters(statistics):
 
 def score_row(likelihood, state, batch, i, log_cut, screen=None, *, passing=True):
     """Return {slot: exact log score} of the candidates, or of those that pass the cut."""
-    screen = state.screen(likelihood) if screen is None else screen
+    screen = state.cache(likelihood) if screen is None else screen
     arrays, rows, rule = state.arrays, batch.kernel_rows, Rule(0.05, 1.5, 2.0, 0.0)
     parameters = likelihood.kernel_parameters(batch.n_statistics)
     out = np.empty((len(batch), state.n_clusters + 1))
@@ -427,7 +428,7 @@ def private(state, likelihood, monkeypatch):
 
 def assert_kept(case, state, monkeypatch, *, exactly):
     """The screen that the state has is no lower than one made anew; equal if no row is shared."""
-    kept = state.screen(case.model.likelihood)
+    kept = state.cache(case.model.likelihood)
     made, K = private(state, case.model.likelihood, monkeypatch), state.n_clusters
     found, expected = levels_of(kept, K), levels_of(made, K)
     assert expected.any()
@@ -446,7 +447,7 @@ def assert_bounds_rows(case, state, batch):
     likelihood = case.model.likelihood
     full = [i for i in range(len(batch)) if batch.row(i).values[-1] > 0][:12]
     part = likelihood.encode(case.counts[full])
-    bounds = bounds_of(likelihood, state.screen(likelihood), state.arrays, part)
+    bounds = bounds_of(likelihood, state.cache(likelihood), state.arrays, part)
     assert_bounds(bounds, exact_scores(likelihood, state.arrays, part)[:, :-1])
 
 
@@ -477,11 +478,11 @@ def test_clusters_that_have_no_word_of_a_row_need_no_exact_score():
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_pass_keeps_the_screen_up_to_date(case, monkeypatch):
     batch, state, _ = first_pass(case, rows=20)
-    screen = state.screen(case.model.likelihood)
+    screen = state.cache(case.model.likelihood)
     assert_kept(case, state, monkeypatch, exactly=True)
     rest = case.batch.part(20, len(case.counts))
     go_over(case, state, rest, SiteBuffer(), SiteBuffer(len(rest)))
-    assert state.screen(case.model.likelihood) is screen
+    assert state.cache(case.model.likelihood) is screen
     assert_kept(case, state, monkeypatch, exactly=True)
     assert_bounds_rows(case, state, batch)
 
@@ -492,11 +493,11 @@ def test_revisits_with_drops_keep_the_screen_up_to_date(case, shared, monkeypatc
     if shared:
         share_rows(monkeypatch, 9)
     batch, state, sites = first_pass(case)
-    screen, deaths = state.screen(case.model.likelihood), 0
+    screen, deaths = state.cache(case.model.likelihood), 0
     assert screen.shared.any() == shared
     for _ in range(3):
         sites, events = again(case, state, batch, sites)
-        assert state.screen(case.model.likelihood) is screen
+        assert state.cache(case.model.likelihood) is screen
         assert_kept(case, state, monkeypatch, exactly=not shared)
         assert_bounds_rows(case, state, batch)
         deaths += sum(event.kind == "death" for event in events)
@@ -511,11 +512,11 @@ def test_gibbs_keeps_the_screen_up_to_date(case, shared, monkeypatch):
     model, batch, rng = case.model, case.batch, np.random.default_rng((68, 0))
     start = np.arange(len(batch)) % 12
     chain = gibbs.chain_at(model, batch, start, -0.5)
-    screen = chain.state.screen(model.likelihood)
+    screen = chain.state.cache(model.likelihood)
     sizes = set()
     for _ in range(4):
         gibbs.sweep(model, chain, batch, rng.random(len(batch)), model.kernel_arguments(batch))
-        assert chain.state.screen(model.likelihood) is screen
+        assert chain.state.cache(model.likelihood) is screen
         assert_kept(case, chain.state, monkeypatch, exactly=not shared)
         assert_bounds_rows(case, chain.state, batch)
         sizes.add(chain.state.n_clusters)
@@ -538,7 +539,7 @@ def test_more_slots_keep_the_screen_up_to_date(shared, monkeypatch):
     state, batch = MixtureState(151), case.batch
     list(adf.run(case.model, state, batch, case.settings, case.model.kernel_arguments(batch)))
     assert state.n_clusters == 150
-    levels = state.screen(case.model.likelihood).levels
+    levels = state.cache(case.model.likelihood).levels
     assert levels.shape == ((81 if shared else 151), 2 * CAPACITY)
     assert_kept(case, state, monkeypatch, exactly=not shared)
     assert bits(state) == unscreened
@@ -550,9 +551,9 @@ def test_screen_is_made_anew_when_something_else_changes_the_posterior():
     likelihood = case.model.likelihood
 
     def changed(change):
-        before = state.screen(likelihood)
+        before = state.cache(likelihood)
         change()
-        after = state.screen(likelihood)
+        after = state.cache(likelihood)
         made = screen_of(likelihood, state.arrays)
         for name in ("levels", "heads", "lengths"):
             assert np.array_equal(getattr(after, name), getattr(made, name))
@@ -570,9 +571,9 @@ def test_screen_is_made_anew_when_something_else_changes_the_posterior():
     assert changed(lambda: state.rebuild(2 * state.statistics, np.ones(K), np.full(K, -1.0)))
     assert not changed(lambda: state.count_row(0.0))
     other = DirichletMultinomial(3.0)
-    assert state.screen(other).total == 3.0 * WORDS
-    assert state.screen(likelihood).total == 0.1 * WORDS
-    assert state.copy().screen(likelihood) is not state.screen(likelihood)
+    assert state.cache(other).total == 3.0 * WORDS
+    assert state.cache(likelihood).total == 0.1 * WORDS
+    assert state.copy().cache(likelihood) is not state.cache(likelihood)
 
 
 # --- shared rows ----------------------------------------------------------------------------------
@@ -656,7 +657,7 @@ RUNS = {"adf": run_adf, "ep": run_ep, "window": run_window, "gibbs": run_gibbs}
 
 def unscreened(patch):
     patch.setattr(
-        DirichletMultinomial, "screen", lambda self, table, *_: no_screen(table.starts.size)
+        DirichletMultinomial, "cache", lambda self, table, *_: no_screen(table.starts.size)
     )
 
 

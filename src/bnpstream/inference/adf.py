@@ -12,7 +12,7 @@ __all__ = ["Record", "Response", "Settings", "init", "respond", "run"]
 
 def init(model: Model, n_statistics: int) -> MixtureState:
     """Return the posterior of no rows."""
-    return MixtureState(n_statistics)
+    return MixtureState(n_statistics, paired=model.likelihood.paired)
 
 
 def run(

@@ -49,13 +49,13 @@ def init(model: Model, batch: Batch) -> Chain:
 
 def chain_at(model: Model, batch: Batch, assignments: Integers, auxiliary: float) -> Chain:
     """Return the chain with given assignments, slots 0..K-1 all occupied, and log U."""
-    state = MixtureState(batch.n_statistics)
+    state = MixtureState(batch.n_statistics, paired=model.likelihood.paired)
     counts = np.bincount(assignments).astype(np.float64)
     for _ in counts:
         state.open()
     rows = np.arange(len(batch))
-    members = csr_array((np.ones(len(batch)), (assignments, rows)), (counts.size, len(batch)))
-    statistics = members @ batch.statistics
+    members = csr_array((np.ones(len(batch)), (rows, assignments)), (len(batch), counts.size))
+    statistics = batch.weighted_sums(members)
     # Occupied for certain: the log vacancy is as low as one row with q = 1 makes it.
     state.rebuild(statistics, counts, np.full(counts.size, -np.inf))
     state.auxiliary = auxiliary
@@ -94,7 +94,7 @@ def sweep(
                 parameters,
                 kernel.likelihood,
                 state.arrays,
-                state.screen(model.likelihood),
+                state.cache(model.likelihood),
                 kernel.rows,
                 chain.assignments,
                 uniforms,

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.likelihoods import plus
 from bnpstream.mixture import (
     Event,
     MixtureState,
@@ -114,7 +115,7 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
     block = max(1, SCORED_CELLS // state.n_statistics)
     for start in range(0, joint.size, block):
         i, j = pairs.slots[:, start : start + block]
-        summed = state.rows(i) + state.rows(j)
+        summed = plus(state.rows(i), np.ones(i.size), state.rows(j), paired=state.paired)
         together[start : start + block] = model.likelihood.log_marginal(summed)
     apart: Floats = alone[pairs.slots].sum(axis=0) + pairs.entropy
     return together + prior - apart

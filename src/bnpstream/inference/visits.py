@@ -166,7 +166,7 @@ def _visit_compiled(
             kernel.prior,
             kernel.likelihood,
             state.arrays,
-            state.screen(model.likelihood),
+            state.cache(model.likelihood),
             kernel.rows,
             old.arrays,
             new.arrays,

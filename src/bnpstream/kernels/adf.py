@@ -14,45 +14,20 @@ from bnpstream.kernels.arrays import (
     N_CLUSTERS,
     NEXT_ID,
     NO_MASS,
-    ROUNDING,
     TOTAL_MASS,
     Clusters,
     Floats,
     Options,
-    Scratch,
-    SparseRows,
-    make_scratch,
 )
 from bnpstream.kernels.compiling import entry, inlined, inner
-from bnpstream.kernels.levels import Screen
-from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
-from bnpstream.kernels.priors import Rule, log_weight, rule_of
-from bnpstream.kernels.screen import (
-    bound,
-    is_screened,
-    update_levels,
-    weigh_cluster,
-)
-from bnpstream.kernels.table import Table, claim, has_room, locate, with_room
+from bnpstream.kernels.families import add_row, make_scratch, n_columns, score
+from bnpstream.kernels.priors import Rule, rule_of
+from bnpstream.kernels.table import Table, has_room, with_room
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 """q = 1 is common; its log vacancy would be -inf, which nothing could be subtracted from."""
-MARGIN = 1e-6
-"""Nats that bounds are given for the rounding of scores."""
-
 NEGLIGIBLE = -45.0
 """exp(-45) is 3e-20: ten thousand such weights do not change a double that is at least one."""
-
-make_scratch_compiled = inner(make_scratch)
-
-
-@inner
-def longest_row(rows: SparseRows, start: int, stop: int) -> int:
-    """Return the number of entries of the longest of some rows."""
-    longest = 0
-    for i in range(start, stop):
-        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
-    return longest
 
 
 @inlined
@@ -64,55 +39,7 @@ def weigh(prior: Any, clusters: Clusters) -> Rule:
 
 
 @inlined
-def score(
-    likelihood: Any,
-    clusters: Clusters,
-    screen: Screen,
-    rows: Any,
-    i: int,
-    weights: Floats,
-    rule: Rule,
-    log_cut: float,
-    scratch: Scratch,
-) -> int:
-    """Score the clusters that may come within `log_cut` of the best; return how many.
-
-    Fills scratch.slots and scratch.log_scores, ascending, the new cluster last. The screen says
-    which clusters need no exact score; it takes it that `weights`, of which the rule takes its
-    discount, are not larger than the masses.
-    """
-    K, bounds, table, entries = (
-        clusters.counters[N_CLUSTERS],
-        scratch.bounds,
-        clusters.table,
-        scratch.entries,
-    )
-    predictive = log_predictive_of_new(likelihood, rows, i)
-    new = log_weight(rule.new, rule) + predictive
-    best, top, top_score = new, -1, -np.inf
-    if is_screened(screen, rows, i) and log_cut > -np.inf and K > 0:
-        top = bound(screen, rows, i, K, predictive - rule.log_total, scratch)
-        top_score = log_weight(weights[top] - rule.discount, rule)
-        top_score += log_predictive_of(likelihood, table, rows, i, top, entries)
-        best = max(best, top_score)
-    else:
-        bounds[:K] = np.inf
-    found = 0
-    for k in range(K):
-        if bounds[k] >= best + log_cut - MARGIN:
-            exact = top_score
-            if k != top:
-                exact = log_weight(weights[k] - rule.discount, rule)
-                exact += log_predictive_of(likelihood, table, rows, i, k, entries)
-            best = max(best, exact)
-            scratch.slots[found], scratch.log_scores[found] = k, exact
-            found += 1
-    scratch.slots[found], scratch.log_scores[found] = K, new
-    return found + 1
-
-
-@inlined
-def respond(candidates: int, options: Options, scratch: Scratch) -> tuple[int, float, bool]:
+def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float, bool]:
     """Turn candidates into responsibilities; return how many are left, log evidence, opening.
 
     Eq. (15) over the candidates that pass the cut. Without opening, the responsibilities are
@@ -142,45 +69,9 @@ def respond(candidates: int, options: Options, scratch: Scratch) -> tuple[int, f
 
 
 @inlined
-def add_row(
-    clusters: Clusters, screen: Screen, rows: SparseRows, i: int, k: int, q: float, entries: Any
-) -> None:
-    """Add q times row i to the mass and the statistics of cluster k, Eq. (18)."""
-    table = clusters.table
-    clusters.masses[k] += q
-    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
-    columns, x, values = rows.indices, rows.values, table.values
-    claim(table, k, columns, first, last + 1, entries)
-    for j in range(last + 1 - first):
-        values[entries[j]] += q * x[first + j]
-    if screen.levels.shape[0] > 0:
-        update_levels(screen, rows, i, k, values, entries)
-        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
-
-
-@inner
-def take_out_row(
-    clusters: Clusters, screen: Screen, rows: SparseRows, i: int, k: int, share: float, entries: Any
-) -> None:
-    """Subtract `share` times row i from cluster k; rounding left of a statistic is zero."""
-    table = clusters.table
-    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
-    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
-    columns, x, values = rows.indices, rows.values, table.values
-    locate(table, k, columns, first, last + 1, entries)
-    for j in range(last + 1 - first):
-        before = values[entries[j]]
-        after = before - share * x[first + j]
-        values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
-    if screen.levels.shape[0] > 0:
-        update_levels(screen, rows, i, k, values, entries)
-        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
-
-
-@inlined
-def fits(table: Table, rows: SparseRows, i: int, slots: Any, kept: int) -> bool:
+def fits(table: Table, rows: Any, i: int, slots: Any, kept: int) -> bool:
     """Return whether row i can be added to `kept` clusters as they are stored."""
-    columns = rows.indptr[i + 1] - rows.indptr[i]
+    columns = n_columns(rows, i)
     room = True
     for c in range(kept):
         room = room and has_room(table, slots[c], columns)
@@ -188,9 +79,9 @@ def fits(table: Table, rows: SparseRows, i: int, slots: Any, kept: int) -> bool:
 
 
 @inner
-def make_fit(clusters: Clusters, rows: SparseRows, i: int, slots: Any, kept: int) -> Clusters:
+def make_fit(clusters: Clusters, rows: Any, i: int, slots: Any, kept: int) -> Clusters:
     """Return the clusters with room for row i in those that it is added to."""
-    table, columns = clusters.table, rows.indptr[i + 1] - rows.indptr[i]
+    table, columns = clusters.table, n_columns(rows, i)
     for c in range(kept):
         if not has_room(table, slots[c], columns):
             table = with_room(table, slots[c], columns)
@@ -206,13 +97,14 @@ def make_fit(clusters: Clusters, rows: SparseRows, i: int, slots: Any, kept: int
 
 @inlined
 def absorb(
+    likelihood: Any,
     clusters: Clusters,
-    screen: Screen,
-    rows: SparseRows,
+    cache: Any,
+    rows: Any,
     i: int,
     opens: bool,
     kept: int,
-    scratch: Scratch,
+    scratch: Any,
 ) -> int:
     """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest slot."""
     slots, shares = scratch.slots, scratch.shares
@@ -224,7 +116,7 @@ def absorb(
     likeliest = 0
     for c in range(kept):
         k, q = slots[c], shares[c]
-        add_row(clusters, screen, rows, i, k, q, scratch.entries)
+        add_row(cache, likelihood, clusters, rows, i, k, q, scratch.entries)
         clusters.log_vacancy[k] += math.log1p(-min(q, LARGEST_BELOW_ONE))
         if q > shares[likeliest]:
             likeliest = c
@@ -236,8 +128,8 @@ def absorb(
 def log_joint_rows(
     likelihood: Any,
     clusters: Clusters,
-    screen: Screen,
-    rows: SparseRows,
+    cache: Any,
+    rows: Any,
     weights: Floats,
     rule: Rule,
     log_cut: float,
@@ -249,9 +141,9 @@ def log_joint_rows(
 
     What is farther than `log_cut` below the best of its row may be -inf.
     """
-    scratch = make_scratch_compiled(clusters.masses.size, longest_row(rows, start, stop))
+    scratch = make_scratch(rows, start, stop, clusters.masses.size)
     for i in range(start, stop):
-        found = score(likelihood, clusters, screen, rows, i, weights, rule, log_cut, scratch)
+        found = score(cache, likelihood, clusters, rows, i, weights, rule, log_cut, scratch)
         out[i] = -np.inf
         for c in range(found):
             out[i, scratch.slots[c]] = rows.log_base[i] + scratch.log_scores[c]

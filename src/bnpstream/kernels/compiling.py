@@ -8,6 +8,7 @@ compilation would take longer than theirs. Divisions are not checked.
 from typing import Any
 
 import numba
+from numba.extending import register_jitable
 
 _njit: Any = numba.njit
 
@@ -21,3 +22,6 @@ inlined = _njit(
     forceinline=True,
 )
 """For steps of a row that take many arrays: handing these over takes longer than the step."""
+
+shared: Any = register_jitable(error_model="numpy", forceinline=True)
+"""For arithmetic without branches that NumPy arrays and compiled loops have in common."""

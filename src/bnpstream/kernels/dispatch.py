@@ -13,7 +13,7 @@ from numba.extending import overload
 
 
 def specialize(
-    generic: Any, parameters: type
+    generic: Any, parameters: type, *, inline: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the decorated function the spelling of `generic` for one class of parameters.
 
@@ -23,18 +23,21 @@ def specialize(
         A ``functools.singledispatch`` function of this package.
     parameters : type
         The NamedTuple class of the first argument that selects the decorated function.
+    inline : bool
+        Whether to inline it: for steps of a row that take many arrays (``kernels.compiling``).
 
     Returns
     -------
     decorator : callable
         Returns the function unchanged.
     """
+    options: Any = {"error_model": "numpy", "forceinline": inline}
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         generic.register(parameters)(implementation)
 
         # strict=False: the chooser takes whatever arguments the implementation does.
-        @overload(generic, strict=False)
+        @overload(generic, strict=False, jit_options=options)
         def choose(first: Any, *rest: Any) -> Callable[..., Any] | None:
             chosen = getattr(first, "instance_class", None) is parameters
             return implementation if chosen else None

@@ -5,13 +5,8 @@ from typing import Any
 
 from bnpstream.kernels.adf import (
     NEGLIGIBLE,
-    add_row,
     fits,
-    longest_row,
     make_fit,
-    make_scratch_compiled,
-    score,
-    take_out_row,
     weigh,
 )
 from bnpstream.kernels.arrays import (
@@ -21,16 +16,14 @@ from bnpstream.kernels.arrays import (
     Clusters,
     Floats,
     Integers,
-    Scratch,
-    SparseRows,
 )
 from bnpstream.kernels.compiling import entry, inner
-from bnpstream.kernels.levels import Screen
+from bnpstream.kernels.families import add_row, make_scratch, score, take_out_row
 from bnpstream.kernels.visits import drop
 
 
 @inner
-def draw(candidates: int, uniform: float, scratch: Scratch) -> int:
+def draw(candidates: int, uniform: float, scratch: Any) -> int:
     """Return the slot at quantile `uniform` of the candidates' distribution."""
     log_scores = scratch.log_scores
     best = log_scores[:candidates].max()
@@ -50,28 +43,28 @@ def sweep(
     prior: Any,
     likelihood: Any,
     clusters: Clusters,
-    screen: Screen,
-    rows: SparseRows,
+    cache: Any,
+    rows: Any,
     assignments: Integers,
     uniforms: Floats,
     start: int,
 ) -> tuple[int, Clusters]:
     """Reassign rows from `start` on, or fewer if the slots run out; return the next row."""
     capacity, n = clusters.masses.size, assignments.size
-    scratch = make_scratch_compiled(capacity, longest_row(rows, start, n))
+    scratch = make_scratch(rows, start, n, capacity)
     for i in range(start, n):
         if clusters.counters[N_CLUSTERS] + 1 == capacity:
             return i, clusters
         old = assignments[i]
-        take_out_row(clusters, screen, rows, i, old, 1.0, scratch.entries)
+        take_out_row(cache, likelihood, clusters, rows, i, old, 1.0, scratch.entries)
         clusters.totals[TOTAL_MASS] -= 1.0
         if clusters.masses[old] < 0.5:
-            moved = drop(clusters, screen, old)
+            moved = drop(clusters, cache, old)
             for j in range(n):
                 if assignments[j] == moved:
                     assignments[j] = old
         rule, masses = weigh(prior, clusters), clusters.masses
-        candidates = score(likelihood, clusters, screen, rows, i, masses, rule, NEGLIGIBLE, scratch)
+        candidates = score(cache, likelihood, clusters, rows, i, masses, rule, NEGLIGIBLE, scratch)
         scratch.slots[0] = draw(candidates, uniforms[i], scratch)
         if not fits(clusters.table, rows, i, scratch.slots, 1):
             clusters = make_fit(clusters, rows, i, scratch.slots, 1)
@@ -80,7 +73,7 @@ def sweep(
             clusters.ids[chosen] = clusters.counters[NEXT_ID]
             clusters.counters[NEXT_ID] += 1
             clusters.counters[N_CLUSTERS] += 1
-        add_row(clusters, screen, rows, i, chosen, 1.0, scratch.entries)
+        add_row(cache, likelihood, clusters, rows, i, chosen, 1.0, scratch.entries)
         clusters.totals[TOTAL_MASS] += 1.0
         assignments[i] = chosen
     return n, clusters

@@ -4,12 +4,9 @@ import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bnpstream.kernels.arrays import Floats
-from bnpstream.kernels.compiling import inlined
 from bnpstream.kernels.dispatch import specialize
-from bnpstream.kernels.special import LOG_2, log_rising
+from bnpstream.kernels.special import LOG_2, log_rising, split
 from bnpstream.kernels.table import Table, locate
 
 LONG_RUN = 24.0
@@ -83,14 +80,6 @@ def _own_log_alphas(likelihood, words, first, last):  # type: ignore[no-untyped-
     for j in range(first, last):
         total += likelihood.log_alpha[words[j]]
     return total
-
-
-@inlined
-def split(x: float) -> Any:
-    """Return mantissa in [1, 2) and exponent of a positive number."""
-    bits = np.float64(x).view(np.uint64)
-    mantissa = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1023 << 52)
-    return np.uint64(mantissa).view(np.float64), np.int64(bits >> np.uint64(52)) - 1023
 
 
 @specialize(log_predictive_of, SymmetricDirichletMultinomial)

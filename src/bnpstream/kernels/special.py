@@ -1,8 +1,11 @@
 """Special functions for compiled loops."""
 
 import math
+from typing import Any
 
-from bnpstream.kernels.compiling import entry, inner
+import numpy as np
+
+from bnpstream.kernels.compiling import entry, inlined, inner
 
 LOG_2 = math.log(2.0)
 STIRLING_FROM = 12.0
@@ -45,3 +48,29 @@ def log_rising(x: float, n: float) -> float:
         + stirling_tail(y)
         - stirling_tail(x)
     )
+
+
+@inner
+def log_gamma_ratio(x: float, d: float) -> float:
+    """Return log Gamma(x + d) - log Gamma(x) for x > 0 and any d >= 0 (see `log_rising`)."""
+    shift = 0.0
+    while x < STIRLING_FROM:
+        shift += math.log((x + d) / x)
+        x += 1.0
+    y = x + d
+    return (
+        (x - 0.5) * math.log1p(d / x)
+        + d * math.log(y)
+        - d
+        + stirling_tail(y)
+        - stirling_tail(x)
+        - shift
+    )
+
+
+@inlined
+def split(x: float) -> Any:
+    """Return mantissa in [1, 2) and exponent of a positive number."""
+    bits = np.float64(x).view(np.uint64)
+    mantissa = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1023 << 52)
+    return np.uint64(mantissa).view(np.float64), np.int64(bits >> np.uint64(52)) - 1023

@@ -39,9 +39,9 @@ class Table(NamedTuple):
     """(2,): number of columns D, and where the next row may begin."""
 
 
-def empty_table(capacity: int, n_columns: int) -> Table:
-    """Return `capacity` empty rows."""
-    hashed = n_columns > DENSE_UP_TO
+def empty_table(capacity: int, n_columns: int, *, dense: bool = False) -> Table:
+    """Return `capacity` empty rows; `dense` ones are so however wide they are."""
+    hashed = n_columns > DENSE_UP_TO and not dense
     starts = np.zeros(capacity, np.int64)
     sizes = np.zeros(capacity, np.int64)
     if not hashed:
@@ -151,7 +151,7 @@ def with_capacity(table: Table, capacity: int) -> Table:
             sizes=np.append(table.sizes, free),
             filled=np.append(table.filled, free),
         )
-    grown = empty_table(capacity, D)
+    grown = empty_table(capacity, D, dense=True)
     grown.values[: table.values.size] = table.values
     return grown
 

@@ -11,12 +11,8 @@ from bnpstream.kernels.adf import (
     LARGEST_BELOW_ONE,
     absorb,
     fits,
-    longest_row,
     make_fit,
-    make_scratch_compiled,
     respond,
-    score,
-    take_out_row,
     weigh,
 )
 from bnpstream.kernels.arrays import (
@@ -31,22 +27,19 @@ from bnpstream.kernels.arrays import (
     Clusters,
     Events,
     Options,
-    Scratch,
     Sites,
-    SparseRows,
     Trace,
 )
 from bnpstream.kernels.compiling import entry, inlined, inner
-from bnpstream.kernels.levels import Screen
-from bnpstream.kernels.screen import clear_cluster, fill_cluster
-from bnpstream.kernels.table import take_row
+from bnpstream.kernels.families import make_scratch, move_cluster, score, take_out_row
 
 
 @inner
 def take_out(
+    likelihood: Any,
     clusters: Clusters,
-    screen: Screen,
-    rows: SparseRows,
+    cache: Any,
+    rows: Any,
     i: int,
     sites: Sites,
     dead_mass: float,
@@ -62,7 +55,7 @@ def take_out(
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
             continue
-        take_out_row(clusters, screen, rows, i, k, share, entries)
+        take_out_row(cache, likelihood, clusters, rows, i, k, share, entries)
         vacancy = clusters.log_vacancy[k] - math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
         clusters.totals[TOTAL_MASS] -= share
@@ -72,7 +65,7 @@ def take_out(
 
 
 @inner
-def give_home(home: int, kept: int, scratch: Scratch) -> int:
+def give_home(home: int, kept: int, scratch: Any) -> int:
     """Give the new cluster's share, the last, to the slot `home`; return how many are left."""
     slots, shares = scratch.slots, scratch.shares
     c = 0
@@ -89,7 +82,7 @@ def give_home(home: int, kept: int, scratch: Scratch) -> int:
 
 
 @inlined
-def put_down(sites: Sites, i: int, kept: int, scratch: Scratch) -> None:
+def put_down(sites: Sites, i: int, kept: int, scratch: Any) -> None:
     """Write the responsibilities as site i, after those of the rows before."""
     end = sites.indptr[i]
     for c in range(kept):
@@ -99,7 +92,7 @@ def put_down(sites: Sites, i: int, kept: int, scratch: Scratch) -> None:
 
 
 @inner
-def change_of(sites: Sites, i: int, kept: int, scratch: Scratch) -> float:
+def change_of(sites: Sites, i: int, kept: int, scratch: Any) -> float:
     """Return half the summed absolute change from site i to the responsibilities."""
     total = 1.0
     for j in range(sites.indptr[i], sites.indptr[i + 1]):
@@ -133,18 +126,11 @@ def relabel(sites: Sites, first: int, last: int, dropped: int, moved: int) -> No
 
 
 @inner
-def drop(clusters: Clusters, screen: Screen, k: int) -> int:
+def drop(clusters: Clusters, cache: Any, k: int) -> int:
     """Remove the cluster in slot k, putting the last one in its place; return that one's slot."""
     last = clusters.counters[N_CLUSTERS] - 1
     clusters.totals[TOTAL_MASS] -= clusters.masses[k]
-    screened = screen.levels.shape[0] > 0
-    if screened:
-        clear_cluster(screen, clusters.table, k)
-        clear_cluster(screen, clusters.table, last)
-    take_row(clusters.table, k, last)
-    clusters.masses[k] = clusters.masses[last]
-    if screened and k != last:
-        fill_cluster(screen, clusters.table, clusters.masses, k)
+    move_cluster(cache, clusters, k, last)
     clusters.log_vacancy[k] = clusters.log_vacancy[last]
     clusters.ids[k] = clusters.ids[last]
     clusters.masses[last] = 0.0
@@ -157,7 +143,7 @@ def drop(clusters: Clusters, screen: Screen, k: int) -> int:
 @inner
 def drop_light(
     clusters: Clusters,
-    screen: Screen,
+    cache: Any,
     old: Sites,
     new: Sites,
     i: int,
@@ -169,7 +155,7 @@ def drop_light(
         k = old.slots[j]
         if k != GONE and clusters.masses[k] < least:
             log_event(events, clusters, DEATH, k)
-            moved = drop(clusters, screen, k)
+            moved = drop(clusters, cache, k)
             relabel(old, i, old.indptr.size - 1, k, moved)
             relabel(new, 0, i + 1, k, moved)
 
@@ -179,8 +165,8 @@ def visit(
     prior: Any,
     likelihood: Any,
     clusters: Clusters,
-    screen: Screen,
-    rows: SparseRows,
+    cache: Any,
+    rows: Any,
     old: Sites,
     new: Sites,
     start: int,
@@ -195,7 +181,7 @@ def visit(
     entries of its site and as many events.
     """
     capacity = clusters.masses.size
-    scratch = make_scratch_compiled(capacity, longest_row(rows, start, stop))
+    scratch = make_scratch(rows, start, stop, capacity)
     for i in range(start, stop):
         slots = clusters.counters[N_CLUSTERS] + 1
         if (
@@ -206,17 +192,18 @@ def visit(
             return i, clusters
         first, home = old.indptr[i] == old.indptr[i + 1], GONE
         if not first:
-            home = take_out(clusters, screen, rows, i, old, options.dead_mass, scratch.entries)
+            dead, entries = options.dead_mass, scratch.entries
+            home = take_out(likelihood, clusters, cache, rows, i, old, dead, entries)
         rule, cut = weigh(prior, clusters), options.log_min_responsibility
         candidates = score(
-            likelihood, clusters, screen, rows, i, clusters.masses, rule, cut, scratch
+            cache, likelihood, clusters, rows, i, clusters.masses, rule, cut, scratch
         )
         kept, log_evidence, opens = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False
         if not fits(clusters.table, rows, i, scratch.slots, kept):
             clusters = make_fit(clusters, rows, i, scratch.slots, kept)
-        likeliest = absorb(clusters, screen, rows, i, opens, kept, scratch)
+        likeliest = absorb(likelihood, clusters, cache, rows, i, opens, kept, scratch)
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
         if first:
@@ -230,6 +217,6 @@ def visit(
         trace.change[i] = 1.0
         if not first:
             trace.change[i] = change_of(old, i, kept, scratch)
-            drop_light(clusters, screen, old, new, i, options.least_mass, events)
+            drop_light(clusters, cache, old, new, i, options.least_mass, events)
         trace.n_clusters[i] = clusters.counters[N_CLUSTERS]
     return stop, clusters

@@ -4,16 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.table import Table
+from bnpstream.kernels.pairs import add_product
+from bnpstream.kernels.table import DENSE_UP_TO, Table
 from bnpstream.likelihoods.screening import no_screen
 
 Floats = NDArray[np.float64]
@@ -65,14 +65,21 @@ class Batch:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the observations of several batches, in order, as one."""
+        """Return the observations of several batches of one class, in order, as one."""
         blocks: list[Any] = [part.statistics for part in parts]
         dense = isinstance(blocks[0], np.ndarray)
         statistics: Any = np.concatenate(blocks) if dense else vstack(blocks, format="csr")
         return cls(statistics, np.concatenate([part.log_base for part in parts]))
 
+    def weighted_sums(self, responsibilities: csr_array) -> Any:
+        """Return the (K, D) summed statistics given (n, K) responsibilities, sparse if wide."""
+        sums = responsibilities.T @ self.statistics
+        if not isinstance(sums, np.ndarray) and self.n_statistics <= DENSE_UP_TO:
+            sums = sums.toarray()
+        return sums
+
     @cached_property
-    def kernel_rows(self) -> SparseRows | None:
+    def kernel_rows(self) -> Any:
         """Return the arrays for compiled loops, or None where there are none for this layout."""
         if isinstance(self.statistics, np.ndarray):
             return None
@@ -101,6 +108,31 @@ class Batch:
         )
 
 
+def plus(before: Floats, shares: Floats, values: Floats, *, paired: bool) -> Floats:
+    """Return summed statistics plus shares times those of a row.
+
+    Parameters
+    ----------
+    before : ndarray of shape (K, D)
+        Summed statistics.
+    shares : ndarray of shape (K,)
+        What part of the row each takes.
+    values : ndarray of shape (D,) or (K, D)
+        The row's statistics, or a row a cluster.
+    paired : bool
+        Whether statistics are pairs of doubles, see `Likelihood.paired`.
+    """
+    if not paired:
+        return before + shares[:, None] * values
+    half = before.shape[-1] // 2
+    high, low, value, rest = (
+        part[..., columns]
+        for part in (before, values)
+        for columns in (slice(None, half), slice(half, None))
+    )
+    return np.concatenate(add_product(high, low, shares[:, None], value, rest), axis=-1)
+
+
 class Likelihood(ABC):
     """A conjugate exponential family p(x | theta) = h(x) exp(theta . t(x) - ...).
 
@@ -113,6 +145,18 @@ class Likelihood(ABC):
     Whatever can be faster is overridden, and ``bnpstream.testing.check_likelihood`` says whether
     the override tells the truth.
     """
+
+    paired: ClassVar[bool] = False
+    """Whether the second half of a row of statistics holds the low digits of the first."""
+
+    def informed(self, X: Any) -> "Likelihood":
+        """Return this likelihood with what it leaves open taken from some rows; default none."""
+        return self
+
+    @property
+    def is_informed(self) -> bool:
+        """Return whether nothing is left open."""
+        return True
 
     @abstractmethod
     def encode(self, X: Any) -> Batch:
@@ -137,8 +181,8 @@ class Likelihood(ABC):
         log_predictive : ndarray of shape (K,)
         """
         before = statistics[:, :]  # hashed rows become an array
-        after = before.copy()
-        after[:, row.columns] += row.values
+        after, ones = before.copy(), np.ones(len(before))
+        after[:, row.columns] = plus(before[:, row.columns], ones, row.values, paired=self.paired)
         return self.log_normalizer(after) - self.log_normalizer(before)
 
     def log_marginal(self, statistics: Floats) -> Floats:
@@ -158,6 +202,6 @@ class Likelihood(ABC):
         """Return the NamedTuple that selects the compiled score, or None without one."""
         return None
 
-    def screen(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
-        """Return what rules clusters out cheaply; by default nothing does."""
+    def cache(self, table: Table, masses: Floats, n_clusters: int) -> Any:
+        """Return what compiled scores need besides the statistics; by default nothing."""
         return no_screen(table.starts.size)

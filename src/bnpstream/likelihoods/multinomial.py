@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
+import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
 from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import (
     LONG_RUN,
@@ -173,7 +174,7 @@ class DirichletMultinomial(Likelihood):
             return SymmetricDirichletMultinomial(float(alpha[0]), float(np.log(alpha[0])), total)
         return AsymmetricDirichletMultinomial(alpha, np.log(alpha), total)
 
-    def screen(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
+    def cache(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
         """Return upper bounds of every word's share of the score, two bytes a cluster."""
         alpha, total = self._base_measure(int(table.shape[0]) - 1)
         return make_screen(alpha, total, table, masses, n_clusters)

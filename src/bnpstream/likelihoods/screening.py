@@ -68,22 +68,6 @@ def make_screen(
     return screen
 
 
-def screen_with_capacity(screen: Screen, capacity: int) -> Screen | None:
-    """Return the screen with more free slots, or None if words must share rows then."""
-    if screen.levels.shape[0] * capacity * 2 > SCREEN_BYTES:
-        return None
-    levels = np.zeros((screen.levels.shape[0], capacity), np.uint16)
-    levels[:, : screen.levels.shape[1]] = screen.levels
-    more = capacity - screen.heads.size
-    return screen._replace(
-        levels=levels,
-        heads=np.append(screen.heads, np.full(more, -np.inf)),
-        lengths=np.append(screen.lengths, np.ones(more)),
-        log_lengths=np.append(screen.log_lengths, np.zeros(more)),
-        inverse_lengths=np.append(screen.inverse_lengths, np.ones(more)),
-    )
-
-
 def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int) -> Screen:
     alpha = np.broadcast_to(alpha, max(n_words, 1))
     octaves = np.ceil(np.log2(alpha)).astype(np.int64)

@@ -111,8 +111,8 @@ def _fill_log_joint(
     weights = np.zeros(state.arrays.masses.size)
     weights[: state.n_clusters] = np.exp(log_weights[:-1] - shift)  # not above the masses
     rule = Rule(0.0, float(np.exp(log_weights[-1] - shift)), -shift, 0.0)
-    screen = state.screen(model.likelihood)
-    shared = (kernel.likelihood, state.arrays, screen, kernel.rows, weights, rule, log_cut)
+    cache = state.cache(model.likelihood)
+    shared = (kernel.likelihood, state.arrays, cache, kernel.rows, weights, rule, log_cut)
     in_threads(
         lambda start, stop: log_joint_rows(*shared, start, stop, out), len(out), kernel.n_jobs
     )

@@ -46,13 +46,13 @@ def write_rows(table: Table, slots: Integers, columns: Columns, values: Floats) 
     return table
 
 
-def rows_of(statistics: Any, capacity: int) -> Table:
+def rows_of(statistics: Any, capacity: int, *, dense: bool = False) -> Table:
     """Return a table whose first rows are those of a (K, D) array or sparse array."""
-    table = empty_table(capacity, statistics.shape[1])
-    dense = dense_rows(table)
-    if dense is not None:
+    table = empty_table(capacity, statistics.shape[1], dense=dense)
+    rows = dense_rows(table)
+    if rows is not None:
         full = statistics if isinstance(statistics, np.ndarray) else statistics.toarray()
-        dense[: len(full)] = full
+        rows[: len(full)] = full
         return table
     matrix = csr_array(statistics)
     for k in range(matrix.shape[0]):

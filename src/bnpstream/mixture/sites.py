@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import GONE, Sites
-from bnpstream.kernels.table import DENSE_UP_TO
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture.state import log_vacancy_of
 
@@ -146,11 +145,8 @@ def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Any, Float
     responsibilities = sites.matrix(n_clusters)
     vacancies = responsibilities.copy()
     vacancies.data = log_vacancy_of(vacancies.data)
-    statistics = responsibilities.T @ batch.statistics
-    if not isinstance(statistics, np.ndarray) and batch.n_statistics <= DENSE_UP_TO:
-        statistics = statistics.toarray()
     return (
-        statistics,
+        batch.weighted_sums(responsibilities),
         np.asarray(responsibilities.sum(axis=0)),
         np.asarray(vacancies.sum(axis=0)),
     )

@@ -17,10 +17,9 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
 )
-from bnpstream.kernels.levels import LANES, Screen
+from bnpstream.kernels.levels import LANES
 from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, take_row, with_capacity
-from bnpstream.likelihoods import Likelihood, Row
-from bnpstream.likelihoods.screening import screen_with_capacity
+from bnpstream.likelihoods import Likelihood, Row, plus
 from bnpstream.mixture.rows import (
     Columns,
     HashedRows,
@@ -51,6 +50,8 @@ class MixtureState:
     ----------
     n_statistics : int
         D, the length of a row of sufficient statistics.
+    paired : bool
+        Whether the second half of a row holds the low digits of the first (`Likelihood.paired`).
 
     Attributes
     ----------
@@ -58,16 +59,17 @@ class MixtureState:
         The table of statistics; masses, log_vacancy and ids (capacity,); counters and totals.
     """
 
-    def __init__(self, n_statistics: int) -> None:
+    def __init__(self, n_statistics: int, *, paired: bool = False) -> None:
+        self.paired = paired
         self.arrays = Clusters(
-            empty_table(FIRST_CAPACITY, n_statistics),
+            empty_table(FIRST_CAPACITY, n_statistics, dense=paired),
             np.zeros(FIRST_CAPACITY),
             np.zeros(FIRST_CAPACITY),
             np.zeros(FIRST_CAPACITY, dtype=np.int64),
             np.zeros(3, dtype=np.int64),
             np.array([0.0, np.nan, 0.0]),
         )
-        self._screen: tuple[Likelihood, Screen] | None = None
+        self._cache: tuple[Likelihood, Any] | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -127,7 +129,7 @@ class MixtureState:
 
     @property
     def nbytes(self) -> int:
-        """Return the memory of the posterior, its free slots included, the screen not."""
+        """Return the memory of the posterior, its free slots included, caches not."""
         parts = (*self.arrays.table, *self.arrays[1:])
         return sum(part.nbytes for part in parts)
 
@@ -146,13 +148,13 @@ class MixtureState:
         parts = (np.abs(statistics[slots] - self.rows(slots)) for slots in self.blocks())
         return max((float(part.max(initial=0.0)) for part in parts), default=0.0)
 
-    def screen(self, likelihood: Likelihood) -> Screen:
-        """Return the screen of the clusters, which compiled loops keep up to date."""
-        if self._screen is None or self._screen[0] is not likelihood:
+    def cache(self, likelihood: Likelihood) -> Any:
+        """Return what compiled scores need of the clusters; compiled loops keep it up to date."""
+        if self._cache is None or self._cache[0] is not likelihood:
             arrays = self.arrays
-            made = likelihood.screen(arrays.table, arrays.masses, self.n_clusters)
-            self._screen = (likelihood, made)
-        return self._screen[1]
+            made = likelihood.cache(arrays.table, arrays.masses, self.n_clusters)
+            self._cache = (likelihood, made)
+        return self._cache[1]
 
     def _read(self, slots: Integers, columns: Columns) -> Floats:
         """Return some columns of some clusters."""
@@ -160,7 +162,7 @@ class MixtureState:
 
     def _write(self, slots: Integers, columns: Columns, values: Floats) -> None:
         """Replace some columns of some clusters."""
-        self._screen = None
+        self._cache = None
         table = write_rows(self.arrays.table, slots, columns, values)
         self.arrays = self.arrays._replace(table=table)
 
@@ -190,7 +192,8 @@ class MixtureState:
         """Add one row with its responsibilities, shape (K,): Eq. (18)."""
         slots = np.flatnonzero(responsibilities)
         before = self._read(slots, row.columns)
-        self._write(slots, row.columns, before + responsibilities[slots, None] * row.values)
+        after = plus(before, responsibilities[slots], row.values, paired=self.paired)
+        self._write(slots, row.columns, after)
         self.masses[:] += responsibilities
         self.log_vacancy[:] += log_vacancy_of(responsibilities)
         self.arrays.totals[TOTAL_MASS] += 1.0
@@ -203,9 +206,11 @@ class MixtureState:
     def take_out(self, slots: Integers, shares: Floats, row: Row) -> None:
         """Subtract what a row contributed to some clusters: the cavity is left."""
         before = self._read(slots, row.columns)
-        after = before - shares[:, None] * row.values
-        left = np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
-        self._write(slots, row.columns, left)
+        after = plus(before, -shares, row.values, paired=self.paired)
+        nothing = np.abs(after) <= ROUNDING * np.abs(before)
+        if self.paired:
+            nothing = np.tile(nothing[:, : before.shape[1] // 2], 2)
+        self._write(slots, row.columns, np.where(nothing, 0.0, after))
         self.masses[slots] = np.maximum(self.masses[slots] - shares, 0.0)
         vacancy = self.log_vacancy[slots] - log_vacancy_of(shares)
         self.log_vacancy[slots] = np.minimum(vacancy, 0.0)
@@ -214,14 +219,16 @@ class MixtureState:
     def move(self, slot: int, row: Row, sign: float) -> None:
         """Add a whole row to a cluster, or take it out."""
         slots = np.array([slot])
-        self._write(slots, row.columns, self._read(slots, row.columns) + sign * row.values)
+        before = self._read(slots, row.columns)
+        after = plus(before, np.array([sign]), row.values, paired=self.paired)
+        self._write(slots, row.columns, after)
         self.masses[slot] += sign
         self.arrays.totals[TOTAL_MASS] += sign
 
     def drop(self, slot: int) -> int:
         """Remove a cluster; the last one takes its slot. Return the slot that one had."""
         last = self.n_clusters - 1
-        arrays, self._screen = self.arrays, None
+        arrays, self._cache = self.arrays, None
         arrays.totals[TOTAL_MASS] -= arrays.masses[slot]
         take_row(arrays.table, slot, last)
         for part in (arrays.masses, arrays.log_vacancy, arrays.ids):
@@ -238,8 +245,9 @@ class MixtureState:
         """
         arrays, slots = self.arrays, np.array([winner])
         lost = self.rows(np.array([loser]))
-        columns = np.flatnonzero(lost)
-        self._write(slots, columns, self._read(slots, columns) + lost[:, columns])
+        columns = slice(None) if self.paired else np.flatnonzero(lost)
+        before = self._read(slots, columns)
+        self._write(slots, columns, plus(before, np.ones(1), lost[:, columns], paired=self.paired))
         arrays.masses[winner] += arrays.masses[loser]
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
@@ -247,8 +255,8 @@ class MixtureState:
 
     def rebuild(self, statistics: Any, masses: Floats, log_vacancy: Floats) -> None:
         """Replace the totals of every cluster, so that subtraction drift cannot grow."""
-        self._screen = None
-        table = rows_of(statistics, self.arrays.masses.size)
+        self._cache = None
+        table = rows_of(statistics, self.arrays.masses.size, dense=self.paired)
         self.arrays = self.arrays._replace(table=table)
         self.masses[:] = masses
         self.log_vacancy[:] = log_vacancy
@@ -270,24 +278,21 @@ class MixtureState:
             log_vacancy=np.append(old.log_vacancy, np.zeros(more)),
             ids=np.append(old.ids, np.zeros(more, np.int64)),
         )
-        if self._screen is not None:
-            likelihood, screen = self._screen
-            grown = screen_with_capacity(screen, capacity + more)
-            self._screen = (likelihood, grown) if grown is not None else None
+        self._cache = None
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        other = type(self)(1)
+        other = type(self)(2, paired=self.paired)
         parts = [np.copy(part) for part in self.arrays[1:]]
         table = Table._make(part.copy() for part in self.arrays.table)
         other.arrays = Clusters._make([table, *parts])
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arrays": self.arrays}  # the screen can be made again
+        return {"arrays": self.arrays, "paired": self.paired}  # the cache can be made again
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.arrays, self._screen = state["arrays"], None
+        self.arrays, self.paired, self._cache = state["arrays"], state["paired"], None
 
 
 def log_vacancy_of(responsibilities: Floats) -> Floats:

@@ -55,7 +55,7 @@ class Window:
     def batch(self) -> Batch:
         """Return all rows as one batch."""
         if len(self._parts) != 1:
-            self._parts = [Batch.joined(self._parts)]
+            self._parts = [type(self._parts[0]).joined(self._parts)]
         return self._parts[0]
 
     def freeze(self, rows: int) -> None:

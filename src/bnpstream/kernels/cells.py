@@ -1,0 +1,349 @@
+"""Rows of cells: the loops over rows for columns of any family (see ``kernels.families``).
+
+Floor: a score reads every derived number of every cluster once and adds it up, a vector of clusters
+at a time; what is more is a logarithm a (cluster, block), or a (cluster, cell) where cells are
+missing.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, Floats, Integers
+from bnpstream.kernels.columns import (
+    CATEGORICAL,
+    CELL,
+    CELLS,
+    DERIVED,
+    DIAGONAL,
+    FULL,
+    KIND,
+    MULTINOMIAL,
+    POISSON,
+    SPHERICAL,
+    STATISTIC,
+    Cells,
+    Columns,
+    Derived,
+    derive,
+)
+from bnpstream.kernels.compiling import entry, inlined, inner
+from bnpstream.kernels.dispatch import specialize
+from bnpstream.kernels.families import (
+    add_row,
+    make_scratch,
+    move_cluster,
+    n_columns,
+    score,
+    take_out_row,
+)
+from bnpstream.kernels.pairs import add_product, two_product
+from bnpstream.kernels.priors import log_weight
+from bnpstream.kernels.special import LOG_2, log_gamma_ratio, log_rising, split
+from bnpstream.kernels.table import Table, take_row
+
+LANES = 8
+"""Sweeps over clusters are a multiple of this wide."""
+
+
+class CellScratch(NamedTuple):
+    """Working space of one pass over rows of cells."""
+
+    scores: Floats
+    """(capacity,): log predictives of all slots."""
+    summed: Floats
+    """(capacity,): squared distances, or the mantissas of products."""
+    part: Floats
+    """(capacity,): one coordinate of a distance."""
+    exponents: Integers
+    """(capacity,): of the products."""
+    apart: Floats
+    """(most cells of a block, capacity): the row less the clusters' means."""
+    entries: NDArray[np.uint64]
+    """(0,)."""
+    slots: Integers
+    """(capacity,): the candidates, ascending."""
+    log_scores: Floats
+    """(capacity,): of the candidates."""
+    shares: Floats
+    """(capacity,): responsibilities of the candidates."""
+
+
+@inner
+def make_cell_scratch(capacity: int, cells: int) -> CellScratch:
+    """Allocate the working space for `capacity` slots and rows of so many cells."""
+    return CellScratch(
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity, np.int64),
+        np.empty((cells, capacity)),
+        np.empty(0, np.uint64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity),
+        np.empty(capacity),
+    )
+
+
+@inner
+def add_full(v: Any, at: int, x: Any, D: int, width: int, scratch: CellScratch) -> None:
+    """Add the log density of Student's t with a full scale matrix: a triangle times a vector."""
+    scores, summed, part = scratch.scores, scratch.summed, scratch.part
+    summed[:width] = 0.0
+    row = at + D
+    for i in range(D):
+        apart, mean = scratch.apart[i], v[at + i]
+        for k in range(width):
+            apart[k] = x[i] - mean[k]
+        part[:width] = 0.0
+        for j in range(i + 1):
+            w, other = v[row], scratch.apart[j]
+            for k in range(width):
+                part[k] += w[k] * other[k]
+            row += 1
+        for k in range(width):
+            summed[k] += part[k] * part[k]
+    half, constant = v[row], v[row + 1]
+    for k in range(width):
+        scores[k] += constant[k] - half[k] * math.log1p(summed[k])
+
+
+@inner
+def add_even(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch) -> None:
+    """Add the log densities of Student's t, columns of equal counts: one logarithm a cluster."""
+    scores, mantissas, exponents = scratch.scores, scratch.summed, scratch.exponents
+    mantissas[:width] = 1.0
+    exponents[:width] = 0
+    for j in range(cells):
+        mean, weight = v[at + j], v[at + cells + j]
+        for k in range(width):
+            apart = x[j] - mean[k]
+            mantissa, exponent = split(mantissas[k] * (1.0 + apart * apart * weight[k]))
+            mantissas[k] = mantissa
+            exponents[k] += exponent
+    half, constant = v[at + 2 * cells], v[at + 4 * cells]
+    for k in range(width):
+        log_product = math.log(mantissas[k]) + LOG_2 * exponents[k]
+        scores[k] += constant[k] - half[k] * log_product
+
+
+@inner
+def add_uneven(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch) -> None:
+    """Add the log densities of Student's t over the columns that are there."""
+    scores = scratch.scores
+    for j in range(cells):
+        if not math.isnan(x[j]):
+            mean, weight = v[at + j], v[at + cells + j]
+            half, constant = v[at + 2 * cells + j], v[at + 3 * cells + j]
+            for k in range(width):
+                apart = x[j] - mean[k]
+                scores[k] += constant[k] - half[k] * math.log1p(apart * apart * weight[k])
+
+
+@inner
+def add_spherical(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch) -> None:
+    """Add the log density of Student's t with one variance over the columns that are there."""
+    scores, summed, observed = scratch.scores, scratch.summed, 0
+    summed[:width] = 0.0
+    for j in range(cells):
+        if not math.isnan(x[j]):
+            observed += 1
+            mean, weight, constant = v[at + j], v[at + cells + j], v[at + 2 * cells + j]
+            for k in range(width):
+                apart = x[j] - mean[k]
+                summed[k] += apart * apart * weight[k]
+                scores[k] += constant[k]
+    shape = v[at + 3 * cells]
+    if observed > 0:
+        for k in range(width):
+            scores[k] += log_gamma_ratio(shape[k], 0.5 * observed)
+            scores[k] -= (shape[k] + 0.5 * observed) * math.log1p(summed[k])
+
+
+@inner
+def add_counts(
+    kind: int, v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch
+) -> None:
+    """Add the log probabilities of counts over the columns that are there."""
+    scores, length = scratch.scores, 0.0
+    for j in range(1 if kind == CATEGORICAL else cells):
+        value = x[j]
+        if math.isnan(value):
+            continue
+        if kind == POISSON:
+            shape, constant, slope = v[at + j], v[at + cells + j], v[at + 2 * cells + j]
+            for k in range(width):
+                scores[k] += log_rising(shape[k], value) + constant[k] + value * slope[k]
+        elif kind == MULTINOMIAL:
+            length += value
+            if value > 0.0:
+                base = v[at + j]
+                for k in range(width):
+                    scores[k] += log_rising(base[k], value)
+        else:
+            offset = np.int64(value) if kind == CATEGORICAL else (j if value > 0.0 else cells + j)
+            log_probability = v[at + offset]
+            for k in range(width):
+                scores[k] += log_probability[k]
+    if kind == MULTINOMIAL:
+        total = v[at + cells]
+        for k in range(width):
+            scores[k] -= log_rising(total[k], length)
+
+
+@inner
+def score_cells(
+    columns: Columns, derived: Derived, rows: Cells, i: int, width: int, scratch: CellScratch
+) -> None:
+    """Fill scratch.scores[:width] with log p(x_i | cluster), log h(x) left out."""
+    scratch.scores[:width] = 0.0
+    v, even = derived.values, rows.complete[i] and not derived.uneven[:width].any()
+    for b in range(columns.blocks.shape[0]):
+        block = columns.blocks[b]
+        kind, cells, at, x = (
+            block[KIND],
+            block[CELLS],
+            block[DERIVED],
+            rows.values[i, block[CELL] :],
+        )
+        if kind == FULL:
+            add_full(v, at, x, cells, width, scratch)
+        elif kind == DIAGONAL and even:
+            add_even(v, at, x, cells, width, scratch)
+        elif kind == DIAGONAL:
+            add_uneven(v, at, x, cells, width, scratch)
+        elif kind == SPHERICAL:
+            add_spherical(v, at, x, cells, width, scratch)
+        else:
+            add_counts(kind, v, at, x, cells, width, scratch)
+
+
+@inlined
+def put(row: Any, s: int, pairs: int, share: float, value: float, rest: float) -> None:
+    """Add share times the pair (value, rest) to statistic s of a cluster's row."""
+    row[s], row[s + pairs] = add_product(row[s], row[s + pairs], share, value, rest)
+
+
+@inner
+def add_cells(columns: Columns, row: Any, x: Any, share: float) -> None:
+    """Add share times the statistics of a row of cells to those of a cluster, Eq. (18)."""
+    pairs = columns.n_statistics
+    for b in range(columns.blocks.shape[0]):
+        block = columns.blocks[b]
+        kind, first, cells, s = block[KIND], block[CELL], block[CELLS], block[STATISTIC]
+        if kind == CATEGORICAL:
+            if not math.isnan(x[first]):
+                put(row, s + np.int64(x[first]), pairs, share, 1.0, 0.0)
+            continue
+        if kind == FULL:
+            put(row, s, pairs, share, 1.0, 0.0)
+        at, length = s + 1 + cells, 0.0
+        for j in range(cells):
+            value = x[first + j]
+            if math.isnan(value):
+                continue
+            if kind == FULL:
+                put(row, s + 1 + j, pairs, share, value, 0.0)
+                for c in range(j + 1):
+                    square, rest = two_product(value, x[first + c])
+                    put(row, at + j * (j + 1) // 2 + c, pairs, share, square, rest)
+            elif kind == MULTINOMIAL:
+                put(row, s + j, pairs, share, value, 0.0)
+                length += value
+            else:
+                put(row, s + j, pairs, share, 1.0, 0.0)
+                put(row, s + cells + j, pairs, share, value, 0.0)
+                if kind in (DIAGONAL, SPHERICAL):
+                    square, rest = two_product(value, value)
+                    put(row, s + 2 * cells + j, pairs, share, square, rest)
+        if kind == MULTINOMIAL:
+            put(row, s + cells, pairs, share, length, 0.0)
+
+
+@specialize(n_columns, Cells, inline=True)
+def _n_columns(rows, i):  # type: ignore[no-untyped-def]
+    return 0
+
+
+@specialize(make_scratch, Cells)
+def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
+    return make_cell_scratch(capacity, rows.values.shape[1])
+
+
+@specialize(score, Derived)
+def _score(  # type: ignore[no-untyped-def]
+    derived, columns, clusters, rows, i, weights, rule, log_cut, scratch
+):
+    """Score all clusters; slot K is the prior, so the new one is no special case."""
+    K = clusters.counters[N_CLUSTERS]
+    score_cells(columns, derived, rows, i, (K + LANES) // LANES * LANES, scratch)
+    for k in range(K):
+        scratch.slots[k] = k
+        log_prior = log_weight(weights[k] - rule.discount, rule)
+        scratch.log_scores[k] = log_prior + scratch.scores[k]
+    scratch.slots[K], scratch.log_scores[K] = K, log_weight(rule.new, rule) + scratch.scores[K]
+    return K + 1
+
+
+@inner
+def update(derived: Derived, columns: Columns, table: Table, k: int) -> None:
+    """Derive what scores need of cluster k from its statistics."""
+    start, made = table.starts[k], np.empty(columns.n_derived)
+    row = table.values[start : start + 2 * columns.n_statistics]
+    derived.uneven[k] = derive(columns, row, made)
+    derived.values[:, k] = made
+
+
+@specialize(add_row, Derived)
+def _add_row(derived, columns, clusters, rows, i, k, q, entries):  # type: ignore[no-untyped-def]
+    table = clusters.table
+    start = table.starts[k]
+    clusters.masses[k] += q
+    add_cells(columns, table.values[start:], rows.values[i], q)
+    update(derived, columns, table, k)
+
+
+@specialize(take_out_row, Derived)
+def _take_out_row(  # type: ignore[no-untyped-def]
+    derived, columns, clusters, rows, i, k, share, entries
+):
+    table, pairs = clusters.table, columns.n_statistics
+    start = table.starts[k]
+    row = table.values[start : start + 2 * pairs]
+    before = row[:pairs].copy()
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+    add_cells(columns, row, rows.values[i], -share)
+    for s in range(pairs):
+        if abs(row[s]) <= ROUNDING * abs(before[s]):
+            row[s] = row[s + pairs] = 0.0
+    update(derived, columns, table, k)
+
+
+@specialize(move_cluster, Derived)
+def _move_cluster(derived, clusters, k, last):  # type: ignore[no-untyped-def]
+    take_row(clusters.table, k, last)
+    clusters.masses[k] = clusters.masses[last]
+    derived.values[:, k] = derived.values[:, last]
+    derived.values[:, last] = derived.prior
+    derived.uneven[k] = derived.uneven[last]
+    derived.uneven[last] = False
+
+
+@entry
+def derive_all(columns: Columns, table: Table, n_clusters: int, derived: Derived) -> None:
+    """Derive what scores need of all clusters; all free slots are the prior."""
+    derive(columns, np.zeros(2 * columns.n_statistics), derived.prior)
+    for k in range(derived.uneven.size):
+        derived.values[:, k] = derived.prior
+    for k in range(n_clusters):
+        update(derived, columns, table, k)
+
+
+@entry
+def add_up(columns: Columns, rows: Cells, indptr: Any, slots: Any, shares: Any, out: Any) -> None:
+    """Add every row, with its shares, to the statistics `out` of its clusters."""
+    for i in range(indptr.size - 1):
+        for j in range(indptr[i], indptr[i + 1]):
+            add_cells(columns, out[slots[j]], rows.values[i], shares[j])

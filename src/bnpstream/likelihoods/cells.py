@@ -1,0 +1,252 @@
+"""Rows of cells, one a column: the check at the door, batches, and what their families share."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from bnpstream.kernels.cells import add_up, derive_all
+from bnpstream.kernels.columns import Cells, Columns, Derived
+from bnpstream.kernels.table import Table
+from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
+
+LARGEST = 1e100
+"""Cells beyond it would overflow when they are squared and summed."""
+APART = 8
+"""Columns by which rows of `Derived` are kept from falling into the same cache lines."""
+
+
+def as_cells(X: Any) -> Floats:
+    """Return X as a float64 matrix in which NaN stands for a missing cell.
+
+    Parameters
+    ----------
+    X : array-like or sparse of shape (n, D)
+        Numbers; NaN, None and masked cells are missing. Never modified.
+    """
+    if issparse(X):
+        matrix: Any = X
+        X = matrix.toarray()
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X must hold real numbers, got {X.dtype}")
+    if X.dtype.kind not in "biuf":
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X must hold numbers: {error}") from None
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix with a row for every observation, got {X.ndim} dimension(s); "
+            "for a single row use X.reshape(1, -1)"
+        )
+    if 0 in X.shape:
+        raise ValueError(
+            f"X is empty, its shape is {X.shape}: it needs at least one row and one column"
+        )
+    cells = np.ascontiguousarray(X, dtype=np.float64)
+    bad = ~(np.isnan(cells) | (np.abs(cells) <= LARGEST))
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"row {row}, column {column} is {cells[row, column]}: "
+            f"cells must be numbers up to {LARGEST:g}, or missing"
+        )
+    return cells
+
+
+class Block(NamedTuple):
+    """A family's part of the compiled score, see ``kernels.columns``."""
+
+    kind: int
+    cells: int
+    """Columns; of a categorical block, levels."""
+    columns: int
+    """Columns."""
+    statistics: int
+    derived: int
+    parameters: Floats
+
+
+class CellBatch(Batch):
+    """Encoded rows of cells; their statistics are made when they are asked for.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n, D)
+        Numbers; NaN where a cell is missing.
+    log_base : ndarray of shape (n,)
+        log h(x).
+    family : ColumnLikelihood
+        Makes the statistics.
+    """
+
+    def __init__(self, cells: Floats, log_base: Floats, family: "ColumnLikelihood") -> None:
+        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "log_base", log_base)
+        object.__setattr__(self, "family", family)
+
+    cells: Floats
+    family: "ColumnLikelihood"
+
+    @property
+    def n_statistics(self) -> int:
+        """Return D, the length of a row of sufficient statistics."""
+        return 2 * self.family.n_pairs
+
+    @cached_property
+    def statistics(self) -> Floats:
+        """Return t(x) of all rows, shape (n, D)."""
+        return self.family.statistics_of(self.cells)
+
+    def row(self, i: int) -> Row:
+        """Return observation i."""
+        values = self.family.statistics_of(self.cells[i : i + 1])[0]
+        return Row(slice(None), values, float(self.log_base[i]))
+
+    def part(self, start: int, stop: int) -> Self:
+        """Return observations start..stop-1."""
+        return type(self)(self.cells[start:stop], self.log_base[start:stop], self.family)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the observations of several batches, in order, as one."""
+        cells = np.concatenate([part.cells for part in parts])
+        return cls(cells, np.concatenate([part.log_base for part in parts]), parts[0].family)
+
+    def weighted_sums(self, responsibilities: csr_array) -> Floats:
+        """Return the (K, D) summed statistics given (n, K) responsibilities."""
+        out = np.zeros((responsibilities.shape[1], self.n_statistics))
+        indptr, slots = (
+            part.astype(np.int64) for part in (responsibilities.indptr, responsibilities.indices)
+        )
+        columns = self.family.kernel_parameters(self.n_statistics)
+        add_up(columns, self.kernel_rows, indptr, slots, responsibilities.data, out)
+        return out
+
+    @cached_property
+    def kernel_rows(self) -> Cells:
+        """Return the arrays for compiled loops."""
+        complete = np.asarray(~np.isnan(self.cells).any(axis=1))
+        return Cells(self.cells, complete, self.log_base)
+
+
+class ColumnLikelihood(Likelihood):
+    """A family of columns that are independent of all others given the cluster.
+
+    Statistics are pairs of doubles, so that offsets of 1e6 and clusters 1e6 apart cost nothing: the
+    first half of a row holds the numbers, the second what rounding took away. A subclass gives its
+    statistics, its normaliser, and its blocks of the compiled score.
+    """
+
+    paired: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Return the number of columns; ValueError if it is not known so far."""
+
+    @property
+    @abstractmethod
+    def n_pairs(self) -> int:
+        """Return the number of sufficient statistics."""
+
+    @abstractmethod
+    def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
+        """Return the statistics of rows, and what rounding took away, each (n, n_pairs)."""
+
+    @abstractmethod
+    def blocks(self) -> list[Block]:
+        """Return the blocks of the compiled score."""
+
+    def log_base_of(self, cells: Floats) -> Floats:
+        """Return log h(x) of rows."""
+        return np.zeros(len(cells))
+
+    def check_cells(self, cells: Floats) -> None:
+        """Raise ValueError if a cell is none of this family's."""
+
+    def statistics_of(self, cells: Floats) -> Floats:
+        """Return t(x) of rows, shape (n, 2 n_pairs)."""
+        return np.concatenate(self.pairs_of(cells), axis=1)
+
+    def encode(self, X: Any) -> CellBatch:
+        """Return the rows of X, checked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_columns)
+            Rows; NaN, None and masked cells are missing.
+        """
+        cells = as_cells(X)
+        if cells.shape[1] != self.n_columns:
+            raise ValueError(
+                f"X has {cells.shape[1]} columns, but {type(self).__name__} has {self.n_columns}"
+            )
+        missing = np.isnan(cells)
+        if missing.any() and not self.takes_missing:
+            row, column = np.argwhere(missing)[0]
+            raise ValueError(
+                f"row {row}, column {column} is missing (NaN): {type(self).__name__} needs every "
+                "cell; DiagonalGaussian integrates missing cells out"
+            )
+        self.check_cells(cells)
+        return CellBatch(cells, self.log_base_of(cells), self)
+
+    def kernel_parameters(self, n_statistics: int) -> Columns:
+        """Return the parameters of the compiled score."""
+        blocks = self.blocks()
+        ends = np.zeros((len(blocks) + 1, 4), np.int64)
+        sizes = [
+            (block.columns, block.statistics, block.derived, block.parameters.size)
+            for block in blocks
+        ]
+        ends[1:] = np.cumsum(sizes, axis=0)
+        table = [
+            (block.kind, end[0], block.cells, end[1], end[2], end[3])
+            for block, end in zip(blocks, ends[:-1].tolist(), strict=True)
+        ]
+        parameters = np.concatenate([block.parameters for block in blocks])
+        return Columns(np.array(table, np.int64), parameters, int(ends[-1, 1]), int(ends[-1, 2]))
+
+    def cache(self, table: Table, masses: Floats, n_clusters: int) -> Derived:
+        """Return means, inverse factors and constants of all clusters."""
+        columns = self.kernel_parameters(int(table.shape[0]))
+        capacity = table.starts.size
+        derived = Derived(
+            np.zeros((columns.n_derived, capacity + APART)),
+            np.zeros(columns.n_derived),
+            np.zeros(capacity, np.bool_),
+        )
+        derive_all(columns, table, n_clusters, derived)
+        return derived
+
+
+def as_vector(name: str, value: Any, size: int | None = None) -> Floats:
+    """Return numbers, one a column, or say what is wrong with them."""
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {value!r}") from None
+    if size is not None and found.ndim == 0:
+        found = np.full(size, float(found))
+    if found.ndim != 1 or (size is not None and found.size != size):
+        raise ValueError(f"{name} must be one number a column, got an array of {found.shape}")
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} must be finite, got {found[~np.isfinite(found)][0]}")
+    return found
+
+
+def require_positive(name: str, values: Any) -> None:
+    """Raise ValueError unless all numbers are above zero."""
+    bad = ~(np.asarray(values, dtype=np.float64) > 0)
+    if bad.any():
+        raise ValueError(
+            f"{name} must be > 0, got {np.asarray(values).reshape(-1)[bad.ravel()][0]}"
+        )
