@@ -93,7 +93,7 @@ class Gaussian(_Normal):
     >>> batch = likelihood.encode([[0.0, 0.0], [3.0, 4.0]])
     >>> empty = np.zeros((1, batch.n_statistics))
     >>> [round(float(likelihood.log_predictive(empty, batch.row(i))[0]), 4) for i in range(2)]
-    [-6.051, -7.2007]
+    [-5.3544, -5.9073]
     """
 
     covariance: ArrayLike | None = None
