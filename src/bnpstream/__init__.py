@@ -12,9 +12,13 @@ from bnpstream._version import __version__
 if TYPE_CHECKING:
     from bnpstream.estimator import GibbsMixture, StreamingMixture
     from bnpstream.likelihoods import (
+        Bernoulli,
+        Categorical,
         DiagonalGaussian,
         DirichletMultinomial,
         Gaussian,
+        Poisson,
+        Product,
         SphericalGaussian,
     )
     from bnpstream.priors import (
@@ -27,12 +31,16 @@ if TYPE_CHECKING:
 
 # Where every public name lives; imported on first use, so that `import bnpstream` is instant.
 _HOMES = {
+    "Bernoulli": "bnpstream.likelihoods",
+    "Categorical": "bnpstream.likelihoods",
     "DiagonalGaussian": "bnpstream.likelihoods",
     "DirichletMultinomial": "bnpstream.likelihoods",
     "Gaussian": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
     "GibbsMixture": "bnpstream.estimator",
     "PitmanYor": "bnpstream.priors",
+    "Poisson": "bnpstream.likelihoods",
+    "Product": "bnpstream.likelihoods",
     "SphericalGaussian": "bnpstream.likelihoods",
     "StreamingMixture": "bnpstream.estimator",
     "dirichlet_process": "bnpstream.priors",
@@ -41,12 +49,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "Bernoulli",
+    "Categorical",
     "DiagonalGaussian",
     "DirichletMultinomial",
     "Gaussian",
     "GeneralizedGamma",
     "GibbsMixture",
     "PitmanYor",
+    "Poisson",
+    "Product",
     "SphericalGaussian",
     "StreamingMixture",
     "__version__",

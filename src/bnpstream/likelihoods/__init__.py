@@ -1,24 +1,35 @@
 """What a row looks like in a cluster: conjugate exponential families."""
 
 from bnpstream.likelihoods.base import Batch, Likelihood, Row, plus
+from bnpstream.likelihoods.cells import ColumnLikelihood
+from bnpstream.likelihoods.discrete import Bernoulli, Categorical, Poisson
 from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian, SphericalGaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
+from bnpstream.likelihoods.product import Product
 
 NAMED_LIKELIHOODS = {
     "multinomial": DirichletMultinomial(),
     "gaussian": Gaussian(),
     "diagonal": DiagonalGaussian(),
     "spherical": SphericalGaussian(),
+    "poisson": Poisson(),
+    "bernoulli": Bernoulli(),
+    "categorical": Categorical(),
 }
 """What a string stands for where a likelihood is expected."""
 
 __all__ = [
     "NAMED_LIKELIHOODS",
     "Batch",
+    "Bernoulli",
+    "Categorical",
+    "ColumnLikelihood",
     "DiagonalGaussian",
     "DirichletMultinomial",
     "Gaussian",
     "Likelihood",
+    "Poisson",
+    "Product",
     "Row",
     "SphericalGaussian",
     "plus",

@@ -12,6 +12,7 @@ from bnpstream.kernels.cells import add_up, derive_all
 from bnpstream.kernels.columns import Cells, Columns, Derived
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
+from bnpstream.likelihoods.frames import as_array
 
 LARGEST = 1e100
 """Cells beyond it would overflow when they are squared and summed."""
@@ -27,6 +28,7 @@ def as_cells(X: Any) -> Floats:
     X : array-like or sparse of shape (n, D)
         Numbers; NaN, None and masked cells are missing. Never modified.
     """
+    X = as_array(X)
     if issparse(X):
         matrix: Any = X
         X = matrix.toarray()
@@ -165,6 +167,14 @@ class ColumnLikelihood(Likelihood):
     def blocks(self) -> list[Block]:
         """Return the blocks of the compiled score."""
 
+    def require_informed(self) -> None:
+        """Raise ValueError if something is left open."""
+        if not self.is_informed:
+            raise ValueError(
+                f"{type(self).__name__} leaves its base measure open: call informed(X) with some "
+                "rows, or give all its parameters"
+            )
+
     def log_base_of(self, cells: Floats) -> Floats:
         """Return log h(x) of rows."""
         return np.zeros(len(cells))
@@ -250,3 +260,9 @@ def require_positive(name: str, values: Any) -> None:
         raise ValueError(
             f"{name} must be > 0, got {np.asarray(values).reshape(-1)[bad.ravel()][0]}"
         )
+
+
+def no_options(family: Likelihood, options: dict[str, Any]) -> None:
+    """Raise TypeError if a sampler is given options."""
+    if options:
+        raise TypeError(f"{type(family).__name__}.sample takes no {', '.join(options)}")

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from bnpstream.likelihoods.frames import as_array
+
 LARGEST_COUNT = 2**53
 """Up to here a double holds every whole number."""
 
@@ -40,6 +42,7 @@ def as_counts(X: Any) -> csr_array:
 
 
 def _as_matrix(X: Any) -> csr_array:
+    X = as_array(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     if not issparse(X):

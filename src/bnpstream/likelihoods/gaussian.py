@@ -15,6 +15,7 @@ from bnpstream.likelihoods.cells import (
     ColumnLikelihood,
     as_cells,
     as_vector,
+    no_options,
     require_positive,
 )
 from bnpstream.likelihoods.informing import location_and_scale
@@ -56,11 +57,7 @@ class _Normal(ColumnLikelihood):
     @property
     def n_columns(self) -> int:
         """Return D."""
-        if not self.is_informed:
-            raise ValueError(
-                f"{type(self).__name__} leaves its base measure open: call informed(X) with some "
-                "rows, or give mean and scale"
-            )
+        self.require_informed()
         return as_vector("mean", self.mean).size
 
 
@@ -222,7 +219,7 @@ class Gaussian(_Normal):
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
         """Draw one row from the posterior predictive of every cluster."""
-        _no_options(self, options)
+        no_options(self, options)
         _, mean, strength, degrees, Psi = self._posterior(statistics)
         freedom = degrees - mean.shape[1] + 1.0
         scale = (strength + 1.0) / strength / rng.chisquare(freedom)
@@ -351,7 +348,7 @@ class DiagonalGaussian(_Normal):
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
         """Draw one row from the posterior predictive of every cluster."""
-        _no_options(self, options)
+        no_options(self, options)
         post = self._posterior(statistics)
         scale = np.sqrt(post.rate * (post.strength + 1.0) / (post.shape * post.strength))
         return post.mean + scale * rng.standard_t(
@@ -434,8 +431,3 @@ def _log_gamma_ratio(x: Floats, d: float) -> Floats:
     """Return log Gamma(x + d) - log Gamma(x)."""
     ratio: Floats = gammaln(x + d) - gammaln(x)
     return ratio
-
-
-def _no_options(family: ColumnLikelihood, options: dict[str, Any]) -> None:
-    if options:
-        raise TypeError(f"{type(family).__name__}.sample takes no {', '.join(options)}")

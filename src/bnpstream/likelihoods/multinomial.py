@@ -116,7 +116,7 @@ class DirichletMultinomial(Likelihood):
         """Return log p(x | cluster) without log h(x): the urn drawn token by token.
 
         Logarithms of single tokens are summed, those of a word that occurs often, and of the
-        length, by `_log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7
+        length, by `log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7
         words.
         """
         alpha, total = self._base_measure(statistics.shape[1] - 1)
@@ -129,8 +129,8 @@ class DirichletMultinomial(Likelihood):
         log_predictive: Floats = np.log(statistics[:, words] + (base + seen)).sum(axis=1)
         for word, count in zip(columns[~few], counts[~few], strict=True):
             base = alpha[word] if alpha.size > 1 else alpha
-            log_predictive += _log_rising(statistics[:, word] + base, count)
-        return log_predictive - _log_rising(statistics[:, -1] + total, row.values[-1])
+            log_predictive += log_rising(statistics[:, word] + base, count)
+        return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
 
     def posterior_mean(self, statistics: Floats) -> Floats:
         """Return E[theta_w] = (alpha_w + S_w) / (A + S.), shape (K, V)."""
@@ -180,7 +180,7 @@ class DirichletMultinomial(Likelihood):
         return make_screen(alpha, total, table, masses, n_clusters)
 
 
-def _log_rising(x: Floats, n: float) -> Floats:
+def log_rising(x: Floats, n: float) -> Floats:
     """Return log Gamma(x + n) - log Gamma(x) of every x (twin: ``kernels.special.log_rising``)."""
     head = np.arange(min(n, STIRLING_FROM))
     total: Floats = np.log(np.add.outer(x, head)).sum(axis=1)

@@ -1,0 +1,78 @@
+"""Tables of any library: pandas, Polars and Arrow, through narwhals."""
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Return X as a data frame if it is one, else None."""
+    if isinstance(X, np.ndarray | list | tuple) or issparse(X):
+        return None
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_array(X: Any) -> Any:
+    """Return a data frame's cells as an array; anything else as it is."""
+    frame = as_frame(X)
+    return X if frame is None else frame.to_numpy()
+
+
+def columns_of(X: Any, columns: Any) -> Any:
+    """Return some columns of a matrix or a data frame.
+
+    Parameters
+    ----------
+    X : array-like, sparse or data frame of shape (n, D)
+        Rows.
+    columns : int, str, slice or list of int or str
+        Positions, or names if X is a data frame.
+    """
+    wanted = [columns] if isinstance(columns, int | str) else columns
+    frame = as_frame(X)
+    if frame is None:
+        if not isinstance(wanted, slice) and any(isinstance(name, str) for name in wanted):
+            raise ValueError(
+                f"columns {wanted!r} are names, but X is no data frame; give positions"
+            )
+        matrix = X if issparse(X) else np.asarray(X, dtype=_dtype(X))
+        return matrix[:, wanted]
+    known = frame.columns
+    positions = range(len(known))[wanted] if isinstance(wanted, slice) else wanted
+    names = [known[c] if isinstance(c, int) else c for c in positions]
+    absent = [name for name in names if name not in known]
+    if absent:
+        raise ValueError(f"X has no column {absent[0]!r}; it has {', '.join(map(repr, known))}")
+    return frame.select(names).to_native()
+
+
+def as_labels(X: Any) -> NDArray[np.object_]:
+    """Return X as a matrix of labels in which None stands for a missing one."""
+    frame = as_frame(X)
+    if frame is not None:
+        labels = np.empty(frame.shape, dtype=object)
+        for j, name in enumerate(frame.columns):
+            labels[:, j] = frame[name].to_list()
+    else:
+        sparse: Any = X
+        X = sparse.toarray() if issparse(X) else X
+        mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
+        labels = np.array(np.ma.getdata(X) if mask is not None else X, dtype=object)
+        if mask is not None:
+            labels[mask] = None
+    if labels.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix with a row for every observation, got {labels.ndim} dimension(s)"
+        )
+    missing = np.array([[x is None or x != x for x in row] for row in labels], dtype=bool)
+    labels[missing.reshape(labels.shape)] = None
+    return labels
+
+
+def _dtype(X: Any) -> Any:
+    """Return object for lists of mixed rows, which NumPy would turn into strings."""
+    return None if isinstance(X, np.ndarray) else object

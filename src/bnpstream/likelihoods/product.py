@@ -1,0 +1,246 @@
+"""Mixed rows: different families for different columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from scipy.special import gammaln
+
+from bnpstream.kernels.columns import MULTINOMIAL
+from bnpstream.likelihoods.base import Floats, Likelihood, Row
+from bnpstream.likelihoods.cells import (
+    Block,
+    CellBatch,
+    ColumnLikelihood,
+    no_options,
+)
+from bnpstream.likelihoods.counts import as_counts
+from bnpstream.likelihoods.frames import columns_of
+from bnpstream.likelihoods.multinomial import DirichletMultinomial
+
+Part = tuple[str, Likelihood, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Product(ColumnLikelihood):
+    """Families side by side, independent given the cluster: mixed data.
+
+    log p(x | cluster) is the sum of the parts'. Cells that are missing are integrated out by the
+    parts that can.
+
+    Parameters
+    ----------
+    parts : sequence of (name, likelihood, columns)
+        As scikit-learn's ColumnTransformer: columns are positions or, for data frames, names; one,
+        a list, or a slice.
+
+    Examples
+    --------
+    >>> from bnpstream import Categorical, DiagonalGaussian, Product
+    >>> rows = [[1.7, "blue"], [1.8, None], [None, "red"]]
+    >>> mixed = Product([("size", DiagonalGaussian(), [0]), ("colour", Categorical(), [1])])
+    >>> mixed.informed(rows).encode(rows).cells
+    array([[1.7, 0. ], [1.8, nan], [nan, 1. ]])
+    """
+
+    parts: Sequence[Part]
+
+    def __post_init__(self) -> None:
+        if len(self.parts) == 0:
+            raise ValueError("parts must name at least one family and its columns, got none")
+        for part in self.parts:
+            if len(part) != 3 or not isinstance(part[1], Likelihood):
+                raise ValueError(f"a part is (name, likelihood, columns), got {part!r}")
+            if not isinstance(part[1], ColumnLikelihood | DirichletMultinomial):
+                raise ValueError(
+                    f"part {part[0]!r} is {type(part[1]).__name__}: a Product takes families of "
+                    "columns, that is ColumnLikelihood, and DirichletMultinomial"
+                )
+        names = [part[0] for part in self.parts]
+        if len(set(names)) < len(names):
+            raise ValueError(f"parts must have different names, got {names}")
+
+    @property
+    def is_informed(self) -> bool:
+        """Return whether no part leaves anything open."""
+        return all(
+            isinstance(family, ColumnLikelihood) and family.is_informed
+            for _, family, _ in self.parts
+        )
+
+    def informed(self, X: Any) -> "Product":
+        """Return this family with what its parts leave open taken from some rows."""
+        if self.is_informed:
+            return self
+        parts = []
+        for name, family, columns in self.parts:
+            cells = columns_of(X, columns)
+            if isinstance(family, DirichletMultinomial):
+                family = _Words(family, as_counts(cells).shape[1])
+            parts.append((name, family.informed(cells), columns))
+        return replace(self, parts=parts)
+
+    @property
+    def _families(self) -> list[ColumnLikelihood]:
+        self.require_informed()
+        return [cast(ColumnLikelihood, family) for _, family, _ in self.parts]
+
+    @property
+    def n_columns(self) -> int:
+        """Return the number of columns of all parts."""
+        return sum(family.n_columns for family in self._families)
+
+    @property
+    def n_pairs(self) -> int:
+        """Return the number of sufficient statistics of all parts."""
+        return sum(family.n_pairs for family in self._families)
+
+    def encode(self, X: Any) -> CellBatch:
+        """Return the cells of all parts, side by side.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, columns)
+            Rows; NaN, None and masked cells are missing.
+        """
+        batches = []
+        for name, family, columns in self.parts:
+            self.require_informed()
+            try:
+                batches.append(cast(CellBatch, family.encode(columns_of(X, columns))))
+            except ValueError as error:
+                raise ValueError(f"part {name!r}: {error}") from None
+        cells = np.ascontiguousarray(np.hstack([batch.cells for batch in batches]))
+        return CellBatch(cells, np.sum([batch.log_base for batch in batches], axis=0), self)
+
+    def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
+        """Return the statistics of all parts, side by side."""
+        families = self._families
+        ends = np.cumsum([0] + [family.n_columns for family in families])
+        found = [
+            family.pairs_of(cells[:, start:stop])
+            for family, (start, stop) in zip(families, pairwise(ends.tolist()), strict=True)
+        ]
+        return np.hstack([high for high, _ in found]), np.hstack([low for _, low in found])
+
+    def _split(self, statistics: Floats) -> list[tuple[ColumnLikelihood, Floats]]:
+        """Return every part with its statistics, high and low halves as it knows them."""
+        families, half = self._families, self.n_pairs
+        ends = np.cumsum([0] + [family.n_pairs for family in families])
+        return [
+            (
+                family,
+                np.concatenate(
+                    [statistics[..., start:stop], statistics[..., half + start : half + stop]],
+                    axis=-1,
+                ),
+            )
+            for family, (start, stop) in zip(families, pairwise(ends.tolist()), strict=True)
+        ]
+
+    def log_normalizer(self, statistics: Floats) -> Floats:
+        """Return the sum of the parts'."""
+        total: Floats = np.sum(
+            [family.log_normalizer(part) for family, part in self._split(statistics)], axis=0
+        )
+        return total
+
+    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
+        """Return the sum of the parts'."""
+        values = [part for _, part in self._split(row.values)]
+        total: Floats = np.sum(
+            [
+                family.log_predictive(part, Row(slice(None), own, 0.0))
+                for (family, part), own in zip(self._split(statistics), values, strict=True)
+            ],
+            axis=0,
+        )
+        return total
+
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        """Return the parts' means, side by side."""
+        return np.hstack([family.posterior_mean(part) for family, part in self._split(statistics)])
+
+    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
+        """Draw one row from the posterior predictive of every cluster, columns as in the data.
+
+        Columns must be given as positions.
+        """
+        no_options(self, options)
+        drawn = [family.sample(part, rng) for family, part in self._split(statistics)]
+        kinds = {np.asarray(part).dtype.kind for part in drawn}
+        rows = np.empty((len(statistics), self.n_columns), object if "O" in kinds else np.float64)
+        for part, places in zip(drawn, self._places(), strict=True):
+            rows[:, places] = part
+        return rows
+
+    def _places(self) -> list[Any]:
+        """Return where the columns of every part are, as they come if they are named."""
+        total, start, places = self.n_columns, 0, []
+        for (_, _, columns), family in zip(self.parts, self._families, strict=True):
+            own = list(range(start, start + family.n_columns))
+            start += family.n_columns
+            wanted: Any = [columns] if isinstance(columns, int | str) else columns
+            if isinstance(wanted, slice):
+                own = list(range(total))[wanted]
+            elif all(isinstance(column, int) for column in wanted):
+                own = list(wanted)
+            places.append(own)
+        return places
+
+    def blocks(self) -> list[Block]:
+        """Return the parts' blocks."""
+        return [block for family in self._families for block in family.blocks()]
+
+
+@dataclass(frozen=True, eq=False)
+class _Words(ColumnLikelihood):
+    """A Dirichlet-multinomial over a few columns of counts; a row must have all or none."""
+
+    family: DirichletMultinomial
+    size: int
+
+    @property
+    def n_columns(self) -> int:
+        return self.size
+
+    @property
+    def n_pairs(self) -> int:
+        return self.size + 1
+
+    def check_cells(self, cells: Floats) -> None:
+        as_counts(cells)
+
+    takes_missing = False
+
+    def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
+        high = np.hstack([cells, cells.sum(axis=1, keepdims=True)])
+        return high, np.zeros_like(high)
+
+    def log_base_of(self, cells: Floats) -> Floats:
+        total: Floats = gammaln(cells.sum(axis=1) + 1.0) - gammaln(cells + 1.0).sum(axis=1)
+        return total
+
+    def log_normalizer(self, statistics: Floats) -> Floats:
+        return self.family.log_normalizer(statistics[:, : self.n_pairs])
+
+    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
+        values = row.values[: self.n_pairs]
+        columns = np.append(np.flatnonzero(values[:-1]), self.size)
+        return self.family.log_predictive(
+            statistics[:, : self.n_pairs], Row(columns, values[columns], row.log_base)
+        )
+
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        return self.family.posterior_mean(statistics[:, : self.n_pairs])
+
+    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
+        return self.family.sample(statistics[:, : self.n_pairs], rng, **options)
+
+    def blocks(self) -> list[Block]:
+        alpha = np.broadcast_to(np.asarray(self.family.alpha, np.float64), self.size)
+        parameters = np.append(alpha, alpha.sum())
+        D = self.size
+        return [Block(MULTINOMIAL, D, D, D + 1, D + 1, parameters)]
