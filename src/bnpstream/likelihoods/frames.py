@@ -39,7 +39,7 @@ def columns_of(X: Any, columns: Any) -> Any:
             raise ValueError(
                 f"columns {wanted!r} are names, but X is no data frame; give positions"
             )
-        matrix = X if issparse(X) else np.asarray(X, dtype=_dtype(X))
+        matrix: Any = X if issparse(X) else np.asarray(X, dtype=_dtype(X))
         return matrix[:, wanted]
     known = frame.columns
     positions = range(len(known))[wanted] if isinstance(wanted, slice) else wanted
