@@ -109,13 +109,14 @@ def _visit_row(
     moved_away = np.abs(q[slots[present]] - shares[present]) - q[slots[present]]
     trace.change[i] = 0.5 * (1.0 + moved_away.sum() + shares[~present].sum())
     if slots.size == 0:
-        state.count_row(response.log_evidence)
+        state.count_row(row.weight * response.log_evidence)
     if opens:
         yield _event("birth", state, state.n_clusters - 1)
     chosen = np.flatnonzero(q)
     new.append(chosen, q[chosen])
     trace.log_evidence[i] = response.log_evidence
     trace.ids[i] = state.ids[np.argmax(q)]
+    trace.shares[i] = q.max()
     yield from _drop_light(state, slots, old, new, settings.least_mass)
     trace.n_clusters[i] = state.n_clusters
 

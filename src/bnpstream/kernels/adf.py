@@ -106,8 +106,11 @@ def absorb(
     kept: int,
     scratch: Any,
 ) -> int:
-    """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest slot."""
-    slots, shares = scratch.slots, scratch.shares
+    """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest.
+
+    That is the position of the largest share.
+    """
+    slots, shares, weight = scratch.slots, scratch.shares, rows.weights[i]
     if opens:
         new = clusters.counters[N_CLUSTERS]
         clusters.ids[new] = clusters.counters[NEXT_ID]
@@ -116,12 +119,12 @@ def absorb(
     likeliest = 0
     for c in range(kept):
         k, q = slots[c], shares[c]
-        add_row(cache, likelihood, clusters, rows, i, k, q, scratch.entries)
-        clusters.log_vacancy[k] += math.log1p(-min(q, LARGEST_BELOW_ONE))
+        add_row(cache, likelihood, clusters, rows, i, k, weight * q, scratch.entries)
+        clusters.log_vacancy[k] += weight * math.log1p(-min(q, LARGEST_BELOW_ONE))
         if q > shares[likeliest]:
             likeliest = c
-    clusters.totals[TOTAL_MASS] += 1.0
-    return slots[likeliest]
+    clusters.totals[TOTAL_MASS] += weight
+    return likeliest
 
 
 @entry

@@ -52,6 +52,8 @@ class SparseRows(NamedTuple):
     values: Floats
     log_base: Floats
     """(n,): log h(x) of every row."""
+    weights: Floats
+    """(n,): how many rows a row counts for."""
     repeat_ptr: Integers
     """(n + 1,): a row's part of `repeats`."""
     repeats: Integers
@@ -120,20 +122,22 @@ class Trace(NamedTuple):
     """(n,): clusters after the row."""
     ids: Integers
     """(n,): id of the cluster with the largest responsibility."""
+    shares: Floats
+    """(n,): that responsibility."""
     change: Floats
     """(n,): half the summed change of the row's responsibilities; 1 on a first visit."""
 
     @classmethod
     def empty(cls, n: int) -> "Trace":
         """Allocate the trace of n rows."""
-        return cls(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n))
+        return cls(
+            np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n)
+        )
 
     def part(self, start: int, stop: int) -> "Trace":
         """Return the trace of rows start..stop-1 (views)."""
         rows = slice(start, stop)
-        return Trace(
-            self.log_evidence[rows], self.n_clusters[rows], self.ids[rows], self.change[rows]
-        )
+        return Trace._make(part[rows] for part in self)
 
 
 class Scratch(NamedTuple):

@@ -47,6 +47,8 @@ class Cells(NamedTuple):
     """(n,): whether no cell is missing."""
     log_base: Floats
     """(n,): log h(x) of every row."""
+    weights: Floats
+    """(n,): how many rows a row counts for."""
 
 
 class Derived(NamedTuple):

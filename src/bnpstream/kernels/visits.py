@@ -50,15 +50,15 @@ def take_out(
     Return the slot of the row's heaviest cluster that is left with mass `dead_mass` or less, or
     GONE: without this row it has no prior weight, or would be dropped.
     """
-    home, most = GONE, 0.0
+    home, most, weight = GONE, 0.0, rows.weights[i]
     for j in range(sites.indptr[i], sites.indptr[i + 1]):
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
             continue
-        take_out_row(cache, likelihood, clusters, rows, i, k, share, entries)
-        vacancy = clusters.log_vacancy[k] - math.log1p(-min(share, LARGEST_BELOW_ONE))
+        take_out_row(cache, likelihood, clusters, rows, i, k, weight * share, entries)
+        vacancy = clusters.log_vacancy[k] - weight * math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
-        clusters.totals[TOTAL_MASS] -= share
+        clusters.totals[TOTAL_MASS] -= weight * share
         if clusters.masses[k] <= dead_mass and share > most:
             home, most = k, share
     return home
@@ -208,12 +208,13 @@ def visit(
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
         if first:
             clusters.counters[N_OBSERVATIONS] += 1
-            clusters.totals[LOG_EVIDENCE] += log_evidence
+            clusters.totals[LOG_EVIDENCE] += rows.weights[i] * log_evidence
         if opens:
             log_event(events, clusters, BIRTH, slots - 1)
         put_down(new, i, kept, scratch)
         trace.log_evidence[i] = log_evidence
-        trace.ids[i] = clusters.ids[likeliest]
+        trace.ids[i] = clusters.ids[scratch.slots[likeliest]]
+        trace.shares[i] = scratch.shares[likeliest]
         trace.change[i] = 1.0
         if not first:
             trace.change[i] = change_of(old, i, kept, scratch)

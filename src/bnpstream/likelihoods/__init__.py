@@ -1,5 +1,6 @@
 """What a row looks like in a cluster: conjugate exponential families."""
 
+from bnpstream.likelihoods.auto import Automatic
 from bnpstream.likelihoods.base import Batch, Likelihood, Row, plus
 from bnpstream.likelihoods.cells import ColumnLikelihood
 from bnpstream.likelihoods.discrete import Bernoulli, Categorical, Poisson
@@ -7,7 +8,8 @@ from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian, Spherical
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
 
-NAMED_LIKELIHOODS = {
+NAMED_LIKELIHOODS: dict[str, Likelihood] = {
+    "auto": Automatic(),
     "multinomial": DirichletMultinomial(),
     "gaussian": Gaussian(),
     "diagonal": DiagonalGaussian(),
@@ -20,6 +22,7 @@ NAMED_LIKELIHOODS = {
 
 __all__ = [
     "NAMED_LIKELIHOODS",
+    "Automatic",
     "Batch",
     "Bernoulli",
     "Categorical",

@@ -1,5 +1,6 @@
 """What every likelihood offers: a conjugate exponential family behind two methods."""
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ class Row(NamedTuple):
     values: Floats
     log_base: float
     """log h(x)."""
+    weight: float = 1.0
+    """How many rows it counts for."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,13 @@ class Batch:
         t(x). Sparse rows are canonical: sorted columns, no duplicates.
     log_base : ndarray of shape (n,)
         log h(x).
+    weights : ndarray of shape (n,), optional
+        How many rows a row counts for; by default one.
     """
 
     statistics: Floats | csr_array
     log_base: Floats
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.log_base)
@@ -53,15 +59,26 @@ class Batch:
 
     def row(self, i: int) -> Row:
         """Return observation i."""
-        log_base = float(self.log_base[i])
+        log_base, weight = float(self.log_base[i]), float(self.row_weights[i])
         if isinstance(self.statistics, np.ndarray):
-            return Row(slice(None), self.statistics[i], log_base)
+            return Row(slice(None), self.statistics[i], log_base, weight)
         inside = slice(self.statistics.indptr[i], self.statistics.indptr[i + 1])
-        return Row(self.statistics.indices[inside], self.statistics.data[inside], log_base)
+        return Row(self.statistics.indices[inside], self.statistics.data[inside], log_base, weight)
+
+    @cached_property
+    def row_weights(self) -> Floats:
+        """Return how many rows every row counts for."""
+        return np.ones(len(self)) if self.weights is None else self.weights
+
+    def weighted(self, weights: Floats | None) -> Self:
+        """Return the same observations with other weights."""
+        return dataclasses.replace(self, weights=weights)
 
     def part(self, start: int, stop: int) -> Self:
         """Return observations start..stop-1."""
-        return type(self)(self.statistics[start:stop], self.log_base[start:stop])
+        inside = slice(start, stop)
+        weights = None if self.weights is None else self.weights[inside]
+        return type(self)(self.statistics[inside], self.log_base[inside], weights)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -69,7 +86,15 @@ class Batch:
         blocks: list[Any] = [part.statistics for part in parts]
         dense = isinstance(blocks[0], np.ndarray)
         statistics: Any = np.concatenate(blocks) if dense else vstack(blocks, format="csr")
-        return cls(statistics, np.concatenate([part.log_base for part in parts]))
+        return cls(statistics, *cls._joined_ends(parts))
+
+    @staticmethod
+    def _joined_ends(parts: Sequence["Batch"]) -> tuple[Floats, Floats | None]:
+        """Return log h(x) and the weights of several batches."""
+        log_base = np.concatenate([part.log_base for part in parts])
+        if all(part.weights is None for part in parts):
+            return log_base, None
+        return log_base, np.concatenate([part.row_weights for part in parts])
 
     def weighted_sums(self, responsibilities: csr_array) -> Any:
         """Return the (K, D) summed statistics given (n, K) responsibilities, sparse if wide."""
@@ -100,6 +125,7 @@ class Batch:
             self.statistics.indices.astype(np.uint32),
             values,
             self.log_base,
+            self.row_weights,
             repeat_ptr,
             repeats,
             ends[repeat_ptr],
@@ -151,6 +177,10 @@ class Likelihood(ABC):
 
     def informed(self, X: Any) -> "Likelihood":
         """Return this likelihood with what it leaves open taken from some rows; default none."""
+        return self
+
+    def bound(self, names: list[str]) -> "Likelihood":
+        """Return this likelihood with columns given by name turned into positions; default none."""
         return self
 
     @property

@@ -86,12 +86,21 @@ class CellBatch(Batch):
         log h(x).
     family : ColumnLikelihood
         Makes the statistics.
+    weights : ndarray of shape (n,), optional
+        How many rows a row counts for; by default one.
     """
 
-    def __init__(self, cells: Floats, log_base: Floats, family: "ColumnLikelihood") -> None:
+    def __init__(
+        self,
+        cells: Floats,
+        log_base: Floats,
+        family: "ColumnLikelihood",
+        weights: Floats | None = None,
+    ) -> None:
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "log_base", log_base)
         object.__setattr__(self, "family", family)
+        object.__setattr__(self, "weights", weights)
 
     cells: Floats
     family: "ColumnLikelihood"
@@ -109,17 +118,24 @@ class CellBatch(Batch):
     def row(self, i: int) -> Row:
         """Return observation i."""
         values = self.family.statistics_of(self.cells[i : i + 1])[0]
-        return Row(slice(None), values, float(self.log_base[i]))
+        return Row(slice(None), values, float(self.log_base[i]), float(self.row_weights[i]))
+
+    def weighted(self, weights: Floats | None) -> Self:
+        """Return the same observations with other weights."""
+        return type(self)(self.cells, self.log_base, self.family, weights)
 
     def part(self, start: int, stop: int) -> Self:
         """Return observations start..stop-1."""
-        return type(self)(self.cells[start:stop], self.log_base[start:stop], self.family)
+        inside = slice(start, stop)
+        weights = None if self.weights is None else self.weights[inside]
+        return type(self)(self.cells[inside], self.log_base[inside], self.family, weights)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the observations of several batches, in order, as one."""
         cells = np.concatenate([part.cells for part in parts])
-        return cls(cells, np.concatenate([part.log_base for part in parts]), parts[0].family)
+        log_base, weights = cls._joined_ends(parts)
+        return cls(cells, log_base, parts[0].family, weights)
 
     def weighted_sums(self, responsibilities: csr_array) -> Floats:
         """Return the (K, D) summed statistics given (n, K) responsibilities."""
@@ -135,7 +151,7 @@ class CellBatch(Batch):
     def kernel_rows(self) -> Cells:
         """Return the arrays for compiled loops."""
         complete = np.asarray(~np.isnan(self.cells).any(axis=1))
-        return Cells(self.cells, complete, self.log_base)
+        return Cells(self.cells, complete, self.log_base, self.row_weights)
 
 
 class ColumnLikelihood(Likelihood):

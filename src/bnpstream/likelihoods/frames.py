@@ -22,6 +22,44 @@ def as_array(X: Any) -> Any:
     return X if frame is None else frame.to_numpy()
 
 
+def as_rows(X: Any) -> Any:
+    """Return X as an array, or sparse as it is; columns of any types become objects.
+
+    A data frame of one kind of numbers becomes an array of them. Missing cells are NaN where all
+    are numbers, else None.
+    """
+    frame = as_frame(X)
+    if frame is None:
+        return X if issparse(X) or isinstance(X, np.ndarray) else _guarded(X)
+    kinds = list(frame.schema.values())
+    if all(kind.is_numeric() for kind in kinds):
+        return frame.to_numpy()
+    if all(kind == nw.Boolean for kind in kinds):
+        return as_labels(X) if _has_nulls(frame) else frame.to_numpy()
+    return as_labels(X)
+
+
+def _has_nulls(frame: nw.DataFrame[Any]) -> bool:
+    return any(frame[name].null_count() > 0 for name in frame.columns)
+
+
+def _guarded(X: Any) -> Any:
+    """Return lists as an array; of objects where some are labels and some numbers."""
+    table = np.asarray(X)
+    return np.array(X, dtype=object) if table.dtype.kind in "US" else table
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Return the names of a data frame's columns, or None."""
+    frame = as_frame(X)
+    return None if frame is None else frame.columns
+
+
+def joined(parts: list[Any]) -> Any:
+    """Return the rows of several arrays, in order, as one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def columns_of(X: Any, columns: Any) -> Any:
     """Return some columns of a matrix or a data frame.
 

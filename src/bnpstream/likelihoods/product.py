@@ -70,6 +70,22 @@ class Product(ColumnLikelihood):
             for _, family, _ in self.parts
         )
 
+    def bound(self, names: list[str]) -> "Product":
+        """Return this family with columns given by name turned into positions."""
+        parts = []
+        for name, family, columns in self.parts:
+            wanted: Any = [columns] if isinstance(columns, int | str) else columns
+            if not isinstance(wanted, slice):
+                absent = [c for c in wanted if isinstance(c, str) and c not in names]
+                if absent:
+                    raise ValueError(
+                        f"part {name!r}: X has no column {absent[0]!r}; "
+                        f"it has {', '.join(map(repr, names))}"
+                    )
+                wanted = [names.index(c) if isinstance(c, str) else c for c in wanted]
+            parts.append((name, family, wanted))
+        return replace(self, parts=parts)
+
     def informed(self, X: Any) -> "Product":
         """Return this family with what its parts leave open taken from some rows."""
         if self.is_informed:

@@ -143,8 +143,10 @@ def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Any, Float
     The statistics of a wide sparse batch are sparse.
     """
     responsibilities = sites.matrix(n_clusters)
+    weights = np.repeat(batch.row_weights, np.diff(responsibilities.indptr))
     vacancies = responsibilities.copy()
-    vacancies.data = log_vacancy_of(vacancies.data)
+    vacancies.data = weights * log_vacancy_of(vacancies.data)
+    responsibilities.data = weights * responsibilities.data
     return (
         batch.weighted_sums(responsibilities),
         np.asarray(responsibilities.sum(axis=0)),

@@ -192,11 +192,12 @@ class MixtureState:
         """Add one row with its responsibilities, shape (K,): Eq. (18)."""
         slots = np.flatnonzero(responsibilities)
         before = self._read(slots, row.columns)
-        after = plus(before, responsibilities[slots], row.values, paired=self.paired)
+        added = row.weight * responsibilities
+        after = plus(before, added[slots], row.values, paired=self.paired)
         self._write(slots, row.columns, after)
-        self.masses[:] += responsibilities
-        self.log_vacancy[:] += log_vacancy_of(responsibilities)
-        self.arrays.totals[TOTAL_MASS] += 1.0
+        self.masses[:] += added
+        self.log_vacancy[:] += row.weight * log_vacancy_of(responsibilities)
+        self.arrays.totals[TOTAL_MASS] += row.weight
 
     def count_row(self, log_evidence: float) -> None:
         """Count one row seen for the first time, and its one-step-ahead log predictive."""
@@ -206,15 +207,16 @@ class MixtureState:
     def take_out(self, slots: Integers, shares: Floats, row: Row) -> None:
         """Subtract what a row contributed to some clusters: the cavity is left."""
         before = self._read(slots, row.columns)
-        after = plus(before, -shares, row.values, paired=self.paired)
+        taken = row.weight * shares
+        after = plus(before, -taken, row.values, paired=self.paired)
         nothing = np.abs(after) <= ROUNDING * np.abs(before)
         if self.paired:
             nothing = np.tile(nothing[:, : before.shape[1] // 2], 2)
         self._write(slots, row.columns, np.where(nothing, 0.0, after))
-        self.masses[slots] = np.maximum(self.masses[slots] - shares, 0.0)
-        vacancy = self.log_vacancy[slots] - log_vacancy_of(shares)
+        self.masses[slots] = np.maximum(self.masses[slots] - taken, 0.0)
+        vacancy = self.log_vacancy[slots] - row.weight * log_vacancy_of(shares)
         self.log_vacancy[slots] = np.minimum(vacancy, 0.0)
-        self.arrays.totals[TOTAL_MASS] -= float(shares.sum())
+        self.arrays.totals[TOTAL_MASS] -= float(taken.sum())
 
     def move(self, slot: int, row: Row, sign: float) -> None:
         """Add a whole row to a cluster, or take it out."""

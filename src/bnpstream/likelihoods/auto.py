@@ -1,0 +1,80 @@
+"""Choosing families by what the first rows look like."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from bnpstream.likelihoods.base import Batch, Floats, Likelihood
+from bnpstream.likelihoods.discrete import Bernoulli, Categorical
+from bnpstream.likelihoods.frames import as_labels
+from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian
+from bnpstream.likelihoods.multinomial import DirichletMultinomial
+from bnpstream.likelihoods.product import Product
+
+OPEN = 'likelihood "auto" is a choice to be made: call informed(X) with some rows'
+
+
+@dataclass(frozen=True)
+class Automatic(Likelihood):
+    """Families chosen by what the first rows look like; `informed` makes the choice.
+
+    - A sparse matrix, or a table of whole numbers >= 0 (by type, not by value), holds counts of
+      words: `DirichletMultinomial`.
+    - A table of real numbers: `Gaussian`, or `DiagonalGaussian` if a cell is missing.
+    - Anything else is mixed: `Bernoulli` for columns of truth values, `DiagonalGaussian` for
+      columns of numbers, `Categorical` for all others.
+    """
+
+    @property
+    def is_informed(self) -> bool:
+        """Return False: the choice is still open."""
+        return False
+
+    def informed(self, X: Any) -> Likelihood:
+        """Return the family that suits some rows, with what it leaves open taken from them."""
+        return choose(X).informed(X)
+
+    def encode(self, X: Any) -> Batch:
+        """Raise ValueError: there is no choice so far."""
+        raise ValueError(OPEN)
+
+    def log_normalizer(self, statistics: Floats) -> Floats:
+        """Raise ValueError: there is no choice so far."""
+        raise ValueError(OPEN)
+
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        """Raise ValueError: there is no choice so far."""
+        raise ValueError(OPEN)
+
+    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
+        """Raise ValueError: there is no choice so far."""
+        raise ValueError(OPEN)
+
+
+def choose(X: Any) -> Likelihood:
+    """Return the family, or product of families, that suits some rows (see `Automatic`)."""
+    if issparse(X):
+        return DirichletMultinomial()
+    table: Any = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if table.dtype.kind in "iu":
+        return DirichletMultinomial() if table.min(initial=0) >= 0 else Gaussian()
+    if table.dtype.kind == "f":
+        return DiagonalGaussian() if np.isnan(table).any() else Gaussian()
+    if table.dtype.kind == "b":
+        return Bernoulli()
+    kinds: dict[str, list[int]] = {"number": [], "truth": [], "label": []}
+    for j, column in enumerate(as_labels(X).T):
+        kinds[_kind([cell for cell in column if cell is not None])].append(j)
+    families = {"number": DiagonalGaussian(), "truth": Bernoulli(), "label": Categorical()}
+    parts = [(kind, families[kind], columns) for kind, columns in kinds.items() if columns]
+    return Product(parts)
+
+
+def _kind(cells: list[Any]) -> str:
+    """Return what a column's cells are; a column without any is one of labels."""
+    if cells and all(isinstance(cell, bool | np.bool_) for cell in cells):
+        return "truth"
+    numbers = int | float | np.integer | np.floating
+    return "number" if cells and all(isinstance(cell, numbers) for cell in cells) else "label"
