@@ -36,7 +36,12 @@ def draw(results: dict[str, Any], path: Path) -> None:
     ]
     plt.rcParams.update({"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "peers"})
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(3.6 * len(panels), 3.9), squeeze=False, layout="constrained"
+        1,
+        len(panels),
+        figsize=(3.6 * len(panels), 3.9),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
     )
     for panel, (corpus, key) in zip(axes[0], panels, strict=True):
         _panel(panel, corpus, key)
