@@ -50,7 +50,7 @@ def snapshot(model: StreamingMixture) -> list[bytes]:
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "predict", "score_samples"])
 @pytest.mark.parametrize(("bad", "message"), BAD_ROWS)
 def test_bad_rows_name_their_place_and_change_nothing(method, bad, message):
-    model = StreamingMixture("nig").fit(X)
+    model = StreamingMixture("nig", "multinomial").fit(X)
     before = snapshot(model)
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(bad)
@@ -68,7 +68,7 @@ def test_a_wrong_number_of_columns_says_which_is_right(method):
 
 
 def test_a_first_call_that_fails_leaves_no_trace():
-    model = StreamingMixture("nig")
+    model = StreamingMixture("nig", "multinomial")
     before = dict(vars(model))
     with pytest.raises(ValueError, match="row 3, column 7"):
         model.partial_fit(spoiled(-1.0))
@@ -80,7 +80,10 @@ def test_a_first_call_that_fails_leaves_no_trace():
     [
         ({"prior": "crp"}, "prior must be a Prior or one of 'dp', 'nig', 'py', got 'crp'"),
         ({"prior": 3}, "prior must be a Prior or one of .*, got 3"),
-        ({"likelihood": "normal"}, "likelihood must be a Likelihood or one of 'multinomial'"),
+        (
+            {"likelihood": "normal"},
+            "likelihood must be a Likelihood or one of 'auto', 'multinomial'",
+        ),
         ({"prior": "nig", "new_cluster_threshold": 0.3}, r"in \[0\.5, 1\).*got 0\.3"),
         ({"prior": "dp", "new_cluster_threshold": -0.1}, r"in \[0, 1\).*got -0\.1"),
         ({"prior": "dp", "new_cluster_threshold": 1.0}, r"in \[0, 1\).*got 1\.0"),

@@ -6,13 +6,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.inference import gibbs
 from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.likelihoods import Likelihood
-from bnpstream.mixture import log_joint
+from bnpstream.likelihoods.frames import as_rows, names_of
+from bnpstream.mixture import Model, log_joint
 from bnpstream.mixture.threads import in_threads
 from bnpstream.priors import Prior
 
@@ -29,7 +30,7 @@ class GibbsMixture(MixtureEstimator):
     Parameters
     ----------
     prior, likelihood, engine
-        As for `StreamingMixture`.
+        As for `StreamingMixture`; what a likelihood leaves open is taken from all rows.
     n_sweeps : int
         Sweeps of every chain, from all rows in one cluster.
     n_kept : int
@@ -72,7 +73,7 @@ class GibbsMixture(MixtureEstimator):
     def __init__(
         self,
         prior: Prior | str = "dp",
-        likelihood: Likelihood | str = "multinomial",
+        likelihood: Likelihood | str = "auto",
         *,
         n_sweeps: int = 200,
         n_kept: int = 50,
@@ -105,10 +106,11 @@ class GibbsMixture(MixtureEstimator):
         if n_kept > n_sweeps:
             raise ValueError(f"n_kept must be at most n_sweeps={n_sweeps}, got {n_kept}")
         seed = require_whole("random_state", self.random_state, 0)
-        model = self._model()
-        batch = model.likelihood.encode(X)
+        rows = as_rows(X)
+        likelihood = self._open_likelihood().bound(names_of(X) or []).informed(rows)
+        model = Model(self._prior(), likelihood)
+        batch = self._checked(X, rows, likelihood, reset=True)
         kernel = self._kernel(model, batch)
-        validate_data(self, X, reset=True, skip_check_array=True)
         seeds = np.random.SeedSequence(seed).spawn(n_chains)
         chains: list[list[gibbs.Draw]] = [[] for _ in seeds]
 
@@ -118,6 +120,7 @@ class GibbsMixture(MixtureEstimator):
                 chains[chain] = list(gibbs.run(model, batch, rng, kernel, n_sweeps=n_sweeps))
 
         in_threads(run, n_chains, effective_n_jobs(self.n_jobs))
+        self._take(likelihood)
         self._batch = batch
         self.log_likelihood_ = np.array([[d.log_likelihood for d in draws] for draws in chains])
         self.n_clusters_ = np.array([[d.n_clusters for d in draws] for draws in chains])

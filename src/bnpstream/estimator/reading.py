@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.kernels.adf import NEGLIGIBLE
+from bnpstream.likelihoods import Batch
 from bnpstream.mixture import MixtureState, log_joint, log_prior_weights
 
 Floats = NDArray[np.float64]
@@ -42,7 +43,7 @@ class PosteriorReader(MixtureEstimator):
     @property
     def means_(self) -> Floats:
         """Return the posterior mean parameters in the order of `cluster_ids_`."""
-        return self._model().likelihood.posterior_mean(self._fitted().statistics[self._order()])
+        return self.likelihood_.posterior_mean(self._fitted().statistics[self._order()])
 
     @property
     def total_log_evidence_(self) -> float:
@@ -67,8 +68,14 @@ class PosteriorReader(MixtureEstimator):
         Without `new`, a new cluster has no weight. What is farther than `log_cut` below the best
         may be -inf.
         """
+        self._fitted()
+        return self._log_joint_of(self._encode(self._model(), X), log_cut=log_cut, new=new)
+
+    def _log_joint_of(
+        self, batch: Batch, *, log_cut: float = NEGLIGIBLE, new: bool = True
+    ) -> list[Floats]:
+        """Do as `_log_joint` does with encoded rows."""
         state, model = self._fitted(), self._model()
-        batch = self._encode(model, X)
         log_weights = log_prior_weights(model.prior, state)[0]
         if not new:
             log_weights[-1] = -np.inf
@@ -166,3 +173,10 @@ class PosteriorReader(MixtureEstimator):
         slots = rng.choice(weights.size, size=n_samples, p=weights / weights.sum())
         rows = model.likelihood.sample(state.rows(slots), rng, **options)
         return rows, np.append(state.ids, -1)[slots]
+
+
+def likeliest(log_joint: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """Return the position of every row's largest entry, and its share of the row."""
+    best = np.argmax(log_joint, axis=1)
+    shares = np.exp(log_joint[np.arange(len(best)), best] - logsumexp(log_joint, axis=1))
+    return best, shares

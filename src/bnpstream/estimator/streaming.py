@@ -4,18 +4,22 @@ from collections.abc import Iterable
 from copy import copy
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.utils.validation import validate_data
 
-from bnpstream.estimator.base import require_number, require_whole
-from bnpstream.estimator.reading import PosteriorReader
+from bnpstream.estimator.base import require_number, require_weights, require_whole
+from bnpstream.estimator.prefix import Prefix
+from bnpstream.estimator.reading import PosteriorReader, likeliest
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Record
-from bnpstream.likelihoods import Likelihood
-from bnpstream.mixture import Event, survivor
+from bnpstream.kernels.arrays import Trace
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods.frames import as_rows, names_of
+from bnpstream.mixture import Event, Model, survivor
 from bnpstream.mixture.sites import totals
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
@@ -23,6 +27,9 @@ from bnpstream.priors import Prior
 Floats = NDArray[np.float64]
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
+PER_ROW = ("labels_", "probabilities_", "log_evidence_")
+"""Attributes that describe the rows of the last call."""
+PROVISIONAL = (*PER_ROW, "state_", "window_", "lineage_", "epochs_", "likelihood_")
 SAME_ROWS = 1e-6
 """Rows given again must add up to the posterior as closely as this."""
 
@@ -40,8 +47,17 @@ class StreamingMixture(PosteriorReader):
     prior : Prior or {"dp", "nig", "py"}
         How clusters arise. The strings stand for a Dirichlet process, a normalized inverse
         Gaussian process and a Pitman-Yor process with concentration 1.
-    likelihood : Likelihood or {"multinomial"}
-        What a row looks like in a cluster.
+    likelihood : Likelihood, "auto" or the name of one
+        What a row looks like in a cluster. "auto" chooses by what the rows look like: counts of
+        words for a sparse matrix or whole numbers >= 0, a Gaussian with any covariance for real
+        numbers (with a diagonal one if cells are missing), and a product of families for a table of
+        mixed types. Names are "multinomial", "gaussian", "diagonal", "spherical", "poisson",
+        "bernoulli" and "categorical".
+    prefix_rows : int
+        Rows from which a likelihood takes what it leaves open: its choice, its scale, its labels.
+        They are counted from the start of the stream, never by calls: until there are so many they
+        are kept, and a throw-away model of them answers; then they are absorbed in order. `fit` and
+        `finish` make do with fewer.
     new_cluster_threshold : float, optional
         epsilon in [sigma, 1): a row opens a cluster if the new cluster's responsibility is
         larger. Below sigma, the prior's discount, an opened cluster would have zero weight ever
@@ -93,12 +109,16 @@ class StreamingMixture(PosteriorReader):
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
         likeliest cluster at the moment the row arrived, or at the end of the call if rows were
         revisited or clusters merged during it.
+    probabilities_ : ndarray of shape (n_rows,)
+        For the same rows: the responsibility of that cluster.
     log_evidence_ : ndarray of shape (n_rows,)
         For the same rows: the log predictive one step ahead, before the row was absorbed.
     total_log_evidence_ : float
         Sum of all one-step-ahead log predictives since the start of the stream.
     n_samples_seen_ : int
         Rows absorbed.
+    likelihood_ : Likelihood
+        The likelihood with nothing left open.
     n_features_in_ : int
         Columns of the rows.
     epochs_ : list of Epoch
@@ -125,14 +145,17 @@ class StreamingMixture(PosteriorReader):
     window_: Window
     epochs_: list[ep.Epoch]
     lineage_: list[Event]
+    prefix_: Prefix
     labels_: NDArray[np.intp]
+    probabilities_: Floats
     log_evidence_: Floats
 
     def __init__(
         self,
         prior: Prior | str = "dp",
-        likelihood: Likelihood | str = "multinomial",
+        likelihood: Likelihood | str = "auto",
         *,
+        prefix_rows: int = 500,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
         prune_threshold: float | None = None,
@@ -148,6 +171,7 @@ class StreamingMixture(PosteriorReader):
     ) -> None:
         self.prior = prior
         self.likelihood = likelihood
+        self.prefix_rows = prefix_rows
         self.new_cluster_threshold = new_cluster_threshold
         self.min_responsibility = min_responsibility
         self.prune_threshold = prune_threshold
@@ -161,42 +185,48 @@ class StreamingMixture(PosteriorReader):
         self.engine = engine
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_rows, n_columns)
+        X : array-like, sparse or data frame of shape (n_rows, n_columns)
             Rows.
         y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            How many rows a row counts for, see `partial_fit`.
         """
         schedule = self._schedule(batch_fit=True)
-        fresh = copy(self)  # the model stays what it was until the new one is ready
-        fresh.__dict__ = {name: x for name, x in vars(self).items() if not name.endswith("_")}
-        fresh._absorb(X, schedule)
+        fresh = self._unfitted()  # the model stays what it was until the new one is ready
+        fresh._absorb(X, sample_weight, schedule)
         fresh._finish(schedule)
         if schedule is not None:
             fresh._relabel(X)
         self.__dict__ = fresh.__dict__
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Absorb the rows of X in order; any split of the same rows gives the same bits.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_rows, n_columns)
+        X : array-like, sparse or data frame of shape (n_rows, n_columns)
             Rows. If any is bad, ValueError names it and nothing is absorbed.
         y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            How many rows a row counts for: its responsibilities are those of one row, and it adds
+            so many times its responsibilities and its statistics to the posterior. A row of weight
+            zero is labelled but leaves no trace.
         """
-        revised = self._absorb(X, self._schedule(batch_fit=False))
+        revised = self._absorb(X, sample_weight, self._schedule(batch_fit=False))
         return self._relabel(X) if revised else self
 
     def finish(self) -> Self:
         """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
         self._fitted()
         schedule = self._schedule(batch_fit=False)
-        self.epochs_ = []
+        if "prefix_" not in vars(self):
+            self.epochs_ = []
         self._finish(schedule)
         return self
 
@@ -205,59 +235,138 @@ class StreamingMixture(PosteriorReader):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples_seen_, n_columns)
+        X : array-like, sparse or data frame of shape (n_samples_seen_, n_columns)
             Every row absorbed so far.
         n_passes : int
             Sweeps at most.
         """
-        self._schedule(batch_fit=False)
+        schedule = self._schedule(batch_fit=False)
+        self._fitted()
+        if "prefix_" in vars(self):
+            self._begin(schedule)
         state, model, settings = self._fitted(), self._model(), self._settings()
         sweeps = require_whole("n_passes", n_passes, 1)
-        batch = self._encode(model, X)
         sites = self.window_.sites
         if not (self.keep_sites and sites.n_visited == state.n_observations):
             raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
+        batch = self._encode(model, X)
         if len(batch) != sites.n_visited:
             raise ValueError(
                 f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
                 f"got {len(batch)}"
             )
         again = totals(sites, batch, state.n_clusters)[0]
-        if state.distance(again) > SAME_ROWS * (1.0 + again.max()):
+        if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
             raise ValueError("refine needs the rows absorbed so far, in order; these are others")
-        schedule = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
+        revisits = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
         kernel_for = partial(self._kernel, model)
         kernel_for(batch)
         self.epochs_ = []
-        self._keep(window.revisit(model, state, sites, batch, settings, schedule, kernel_for))
+        self._keep(window.revisit(model, state, sites, batch, settings, revisits, kernel_for))
         return self._relabel(X)
 
-    def _absorb(self, X: Any, schedule: window.Schedule | None) -> bool:
+    def _unfitted(self) -> Self:
+        """Return a copy of the parameters alone."""
+        fresh = copy(self)
+        fresh.__dict__ = self.get_params(deep=False)
+        return fresh
+
+    def _absorb(self, X: Any, sample_weight: Any, schedule: window.Schedule | None) -> bool:
         """Absorb rows; return whether earlier rows were revisited or clusters merged meanwhile."""
-        fresh = not hasattr(self, "state_")
-        model, settings = self._model(), self._settings()
-        batch = model.likelihood.encode(X)
-        kernel = self._kernel(model, batch)
+        n_prefix = require_whole("prefix_rows", self.prefix_rows, 1)
+        rows, prefix = as_rows(X), vars(self).get("prefix_")
+        fresh = prefix is None and "state_" not in vars(self)
+        if fresh:
+            likelihood = self._open_likelihood().bound(names_of(X) or []).settled(rows)
+        else:
+            likelihood = self._model().likelihood if prefix is None else prefix.likelihood
+        if likelihood.is_informed:
+            weights = require_weights(sample_weight, rows)
+            batch = self._checked(X, rows, likelihood, reset=fresh)
+            self._kernel(Model(self._prior(), likelihood), batch)
+            if fresh:
+                self._start(likelihood, batch)
+            return self._visit(batch, weights, schedule)
+        likelihood.check_rows(rows)
+        weights = require_weights(sample_weight, rows)
         validate_data(self, X, reset=fresh, skip_check_array=True)
         if fresh:
-            self.state_ = adf.init(model, batch.n_statistics)
-            self.window_ = Window()
-            self.lineage_ = []
+            self.prefix_ = Prefix(likelihood)
+        self.prefix_.append(rows, weights)
+        return self.prefix_.n_rows >= n_prefix and self._begin(schedule)
+
+    def _begin(self, schedule: window.Schedule | None) -> bool:
+        """Learn what is open from the first rows, then absorb all that were kept; see `_absorb`."""
+        prefix, rows = self.prefix_, self.prefix_.rows()
+        likelihood = prefix.likelihood.informed(rows[: self.prefix_rows])
+        batch = likelihood.encode(rows)
+        self._kernel(Model(self._prior(), likelihood), batch)
+        del self.prefix_
+        self._start(likelihood, batch)
+        revised = self._visit(batch, prefix.weights(), schedule)
+        for name in PER_ROW:
+            setattr(self, name, getattr(self, name)[-prefix.n_last :])
+        return revised
+
+    def _start(self, likelihood: Likelihood, batch: Batch) -> None:
+        """Make the posterior of no rows."""
+        self._take(likelihood)
+        self.state_ = adf.init(self._model(), batch.n_statistics)
+        self.window_ = Window()
+        self.lineage_ = []
+
+    def _visit(
+        self, batch: Batch, weights: Floats | None, schedule: window.Schedule | None
+    ) -> bool:
+        """Absorb encoded rows, those of weight zero left out; see `_absorb`."""
+        model, settings, every = self._model(), self._settings(), batch
+        there = np.arange(len(every)) if weights is None else np.flatnonzero(weights)
+        if weights is not None:
+            batch = every.chosen(there).weighted(weights[there])
         self.epochs_ = []
         outcomes: Iterable[window.Outcome]
         if schedule is None:
             self.window_.prepare(size=0, keep_rows=False)
-            outcomes = adf.run(model, self.state_, batch, settings, kernel)
+            outcomes = adf.run(model, self.state_, batch, settings, self._kernel(model, batch))
         else:
             self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
             posterior = (model, self.state_, self.window_)
             kernel_for = partial(self._kernel, model)
             outcomes = window.run(*posterior, batch, settings, schedule, kernel_for)
         records, revised = self._keep(outcomes)
-        self.log_evidence_ = np.concatenate([record.rows.log_evidence for record in records])
-        ids = np.concatenate([record.rows.ids for record in records])
-        self.labels_ = np.searchsorted(self.cluster_ids_, ids)
+        rows = Trace._make(
+            np.concatenate(part) for part in zip(*(record.rows for record in records), strict=True)
+        )
+        self.labels_ = np.empty(len(every), np.intp)
+        self.log_evidence_, self.probabilities_ = np.empty(len(every)), np.empty(len(every))
+        self.labels_[there] = np.searchsorted(self.cluster_ids_, rows.ids)
+        self.log_evidence_[there], self.probabilities_[there] = rows.log_evidence, rows.shares
+        if there.size < len(every):
+            absent = np.setdiff1d(np.arange(len(every)), there)
+            self._describe(every.chosen(absent), absent)
         return revised
+
+    def _describe(self, batch: Batch, places: NDArray[np.intp]) -> None:
+        """Say of rows that were not absorbed what is said of those that were."""
+        for joint in self._log_joint_of(batch):
+            here, places = places[: len(joint)], places[len(joint) :]
+            self.log_evidence_[here] = logsumexp(joint, axis=1)
+            self.labels_[here], self.probabilities_[here] = likeliest(joint[:, :-1])
+
+    def __getattr__(self, name: str) -> Any:
+        # While the first rows are kept, a throw-away model of them answers.
+        if name in PROVISIONAL and "prefix_" in vars(self):
+            return getattr(self._provisional(), name)
+        return self.__getattribute__(name)  # says what is missing
+
+    def _provisional(self) -> Self:
+        """Return a model of the rows kept so far, as if the stream ended here."""
+        if self.prefix_.provisional is None:
+            model = self._unfitted()
+            model.prefix_ = copy(self.prefix_)
+            model._begin(self._schedule(batch_fit=False))
+            self.prefix_.provisional = model
+        return cast(Self, self.prefix_.provisional)
 
     def _keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
         """File sweeps and events; return the records of new rows, and whether there was more."""
@@ -273,6 +382,8 @@ class StreamingMixture(PosteriorReader):
         return records, revised
 
     def _finish(self, schedule: window.Schedule | None) -> None:
+        if "prefix_" in vars(self):
+            self._begin(schedule)
         if schedule is None:
             self.window_.prepare(size=0, keep_rows=False)
             return
@@ -286,7 +397,11 @@ class StreamingMixture(PosteriorReader):
 
     def _relabel(self, X: Any) -> Self:
         """Set the labels of rows as the posterior sees them now."""
-        self.labels_ = self.predict(X)
+        batch = self._encode(self._model(), X)
+        found = [likeliest(joint[:, :-1]) for joint in self._log_joint_of(batch, new=False)]
+        self.labels_, self.probabilities_ = (
+            np.concatenate(part) for part in zip(*found, strict=True)
+        )
         return self
 
     def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
@@ -319,7 +434,7 @@ class StreamingMixture(PosteriorReader):
         return None
 
     def _settings(self) -> adf.Settings:
-        sigma = self._model().prior.smallest_mass
+        sigma = self._prior().smallest_mass
         threshold: Any = self.new_cluster_threshold
         if threshold is None:
             threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)

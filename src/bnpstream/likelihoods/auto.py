@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood
+from bnpstream.likelihoods.cells import as_cells
 from bnpstream.likelihoods.discrete import Bernoulli, Categorical
 from bnpstream.likelihoods.frames import as_labels
 from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian
@@ -31,6 +32,17 @@ class Automatic(Likelihood):
     def is_informed(self) -> bool:
         """Return False: the choice is still open."""
         return False
+
+    def settled(self, X: Any) -> Likelihood:
+        """Return a likelihood of counts for a sparse matrix: no need to look at its values."""
+        return DirichletMultinomial() if issparse(X) else self
+
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if rows are no table of numbers, truth values and labels."""
+        if X.dtype.kind in "biuf":
+            as_cells(X)
+        else:
+            as_labels(X)
 
     def informed(self, X: Any) -> Likelihood:
         """Return the family that suits some rows, with what it leaves open taken from them."""

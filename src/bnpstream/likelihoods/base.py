@@ -80,6 +80,11 @@ class Batch:
         weights = None if self.weights is None else self.weights[inside]
         return type(self)(self.statistics[inside], self.log_base[inside], weights)
 
+    def chosen(self, rows: NDArray[np.intp]) -> Self:
+        """Return some observations."""
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.statistics[rows], self.log_base[rows], weights)
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the observations of several batches of one class, in order, as one."""
@@ -178,6 +183,14 @@ class Likelihood(ABC):
     def informed(self, X: Any) -> "Likelihood":
         """Return this likelihood with what it leaves open taken from some rows; default none."""
         return self
+
+    def settled(self, X: Any) -> "Likelihood":
+        """Return what the type of the rows alone makes certain; by default nothing new."""
+        return self
+
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if rows cannot be this likelihood's, whatever it leaves open."""
+        self.informed(X).encode(X)
 
     def bound(self, names: list[str]) -> "Likelihood":
         """Return this likelihood with columns given by name turned into positions; default none."""

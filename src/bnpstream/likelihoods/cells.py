@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from bnpstream.kernels.cells import add_up, derive_all
@@ -18,6 +19,10 @@ LARGEST = 1e100
 """Cells beyond it would overflow when they are squared and summed."""
 APART = 8
 """Columns by which rows of `Derived` are kept from falling into the same cache lines."""
+
+
+class WrongWidthError(ValueError):
+    """Rows have more or fewer columns than a family."""
 
 
 def as_cells(X: Any) -> Floats:
@@ -130,6 +135,11 @@ class CellBatch(Batch):
         weights = None if self.weights is None else self.weights[inside]
         return type(self)(self.cells[inside], self.log_base[inside], self.family, weights)
 
+    def chosen(self, rows: NDArray[np.intp]) -> Self:
+        """Return some observations."""
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.cells[rows], self.log_base[rows], self.family, weights)
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the observations of several batches, in order, as one."""
@@ -210,11 +220,19 @@ class ColumnLikelihood(Likelihood):
         X : array-like of shape (n, n_columns)
             Rows; NaN, None and masked cells are missing.
         """
-        cells = as_cells(X)
+        cells = self._checked(X)
         if cells.shape[1] != self.n_columns:
-            raise ValueError(
+            raise WrongWidthError(
                 f"X has {cells.shape[1]} columns, but {type(self).__name__} has {self.n_columns}"
             )
+        return CellBatch(cells, self.log_base_of(cells), self)
+
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if a cell is none of this family's."""
+        self._checked(X)
+
+    def _checked(self, X: Any) -> Floats:
+        cells = as_cells(X)
         missing = np.isnan(cells)
         if missing.any() and not self.takes_missing:
             row, column = np.argwhere(missing)[0]
@@ -223,7 +241,7 @@ class ColumnLikelihood(Likelihood):
                 "cell; DiagonalGaussian integrates missing cells out"
             )
         self.check_cells(cells)
-        return CellBatch(cells, self.log_base_of(cells), self)
+        return cells
 
     def kernel_parameters(self, n_statistics: int) -> Columns:
         """Return the parameters of the compiled score."""

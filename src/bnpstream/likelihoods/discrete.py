@@ -14,6 +14,7 @@ from bnpstream.likelihoods.cells import (
     Block,
     CellBatch,
     ColumnLikelihood,
+    WrongWidthError,
     as_cells,
     as_vector,
     no_options,
@@ -299,6 +300,10 @@ class Categorical(ColumnLikelihood):
         """Return the number of levels of all columns."""
         return int(self.sizes.sum())
 
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if X is no table."""
+        as_labels(X)
+
     def encode(self, X: Any) -> CellBatch:
         """Return the level's number of every cell; NaN where it is missing.
 
@@ -309,7 +314,7 @@ class Categorical(ColumnLikelihood):
         """
         labels = as_labels(X)
         if labels.shape[1] != self.n_columns:
-            raise ValueError(
+            raise WrongWidthError(
                 f"X has {labels.shape[1]} columns, but Categorical has {self.n_columns}"
             )
         cells = np.empty(labels.shape)

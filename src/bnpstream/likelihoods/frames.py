@@ -28,6 +28,8 @@ def as_rows(X: Any) -> Any:
     A data frame of one kind of numbers becomes an array of them. Missing cells are NaN where all
     are numbers, else None.
     """
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.float64), np.nan)
     frame = as_frame(X)
     if frame is None:
         return X if issparse(X) or isinstance(X, np.ndarray) else _guarded(X)
@@ -53,11 +55,6 @@ def names_of(X: Any) -> list[str] | None:
     """Return the names of a data frame's columns, or None."""
     frame = as_frame(X)
     return None if frame is None else frame.columns
-
-
-def joined(parts: list[Any]) -> Any:
-    """Return the rows of several arrays, in order, as one."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def columns_of(X: Any, columns: Any) -> Any:

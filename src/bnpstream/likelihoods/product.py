@@ -98,6 +98,14 @@ class Product(ColumnLikelihood):
             parts.append((name, family.informed(cells), columns))
         return replace(self, parts=parts)
 
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if a cell is none of its part's."""
+        for name, family, columns in self.parts:
+            try:
+                family.check_rows(columns_of(X, columns))
+            except ValueError as error:
+                raise ValueError(f"part {name!r}: {error}") from None
+
     @property
     def _families(self) -> list[ColumnLikelihood]:
         self.require_informed()
