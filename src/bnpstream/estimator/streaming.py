@@ -27,7 +27,7 @@ from bnpstream.priors import Prior
 Floats = NDArray[np.float64]
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
-PER_ROW = ("labels_", "probabilities_", "log_evidence_")
+PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_")
 """Attributes that describe the rows of the last call."""
 PROVISIONAL = (*PER_ROW, "state_", "window_", "lineage_", "epochs_", "likelihood_")
 SAME_ROWS = 1e-6
@@ -108,7 +108,10 @@ class StreamingMixture(PosteriorReader):
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
         likeliest cluster at the moment the row arrived, or at the end of the call if rows were
-        revisited or clusters merged during it.
+        revisited or clusters merged during it. After `fit` they are 0, 1, 2... without a gap: a
+        cluster that is no row's likeliest is not counted.
+    label_ids_ : ndarray of shape (n_rows,)
+        For the same rows: the stable id of that cluster.
     probabilities_ : ndarray of shape (n_rows,)
         For the same rows: the responsibility of that cluster.
     log_evidence_ : ndarray of shape (n_rows,)
@@ -147,6 +150,7 @@ class StreamingMixture(PosteriorReader):
     lineage_: list[Event]
     prefix_: Prefix
     labels_: NDArray[np.intp]
+    label_ids_: NDArray[np.int64]
     probabilities_: Floats
     log_evidence_: Floats
 
@@ -202,6 +206,8 @@ class StreamingMixture(PosteriorReader):
         fresh._finish(schedule)
         if schedule is not None:
             fresh._relabel(X)
+        # A cluster that is no row's likeliest leaves no gap.
+        fresh.labels_ = np.unique(fresh.label_ids_, return_inverse=True)[1]
         self.__dict__ = fresh.__dict__
         return self
 
@@ -268,7 +274,9 @@ class StreamingMixture(PosteriorReader):
     def _unfitted(self) -> Self:
         """Return a copy of the parameters alone."""
         fresh = copy(self)
-        fresh.__dict__ = self.get_params(deep=False)
+        fresh.__dict__ = {
+            name: x for name, x in vars(self).items() if name[-1] != "_" and name != "_given"
+        }
         return fresh
 
     def _absorb(self, X: Any, sample_weight: Any, schedule: window.Schedule | None) -> bool:
@@ -339,6 +347,8 @@ class StreamingMixture(PosteriorReader):
         )
         self.labels_ = np.empty(len(every), np.intp)
         self.log_evidence_, self.probabilities_ = np.empty(len(every)), np.empty(len(every))
+        self.label_ids_ = np.empty(len(every), np.int64)
+        self.label_ids_[there] = rows.ids
         self.labels_[there] = np.searchsorted(self.cluster_ids_, rows.ids)
         self.log_evidence_[there], self.probabilities_[there] = rows.log_evidence, rows.shares
         if there.size < len(every):
@@ -352,6 +362,7 @@ class StreamingMixture(PosteriorReader):
             here, places = places[: len(joint)], places[len(joint) :]
             self.log_evidence_[here] = logsumexp(joint, axis=1)
             self.labels_[here], self.probabilities_[here] = likeliest(joint[:, :-1])
+            self.label_ids_[here] = self.cluster_ids_[self.labels_[here]]
 
     def __getattr__(self, name: str) -> Any:
         # While the first rows are kept, a throw-away model of them answers.
@@ -402,6 +413,7 @@ class StreamingMixture(PosteriorReader):
         self.labels_, self.probabilities_ = (
             np.concatenate(part) for part in zip(*found, strict=True)
         )
+        self.label_ids_ = self.cluster_ids_[self.labels_]
         return self
 
     def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood
 from bnpstream.likelihoods.cells import as_cells
 from bnpstream.likelihoods.discrete import Bernoulli, Categorical
-from bnpstream.likelihoods.frames import as_labels
+from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
 from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
@@ -21,8 +21,8 @@ OPEN = 'likelihood "auto" is a choice to be made: call informed(X) with some row
 class Automatic(Likelihood):
     """Families chosen by what the first rows look like; `informed` makes the choice.
 
-    - A sparse matrix, or a table of whole numbers >= 0 (by type, not by value), holds counts of
-      words: `DirichletMultinomial`.
+    - Whole numbers >= 0 are counts of words, `DirichletMultinomial`: integers by type, or all
+      values of a sparse matrix.
     - A table of real numbers: `Gaussian`, or `DiagonalGaussian` if a cell is missing.
     - Anything else is mixed: `Bernoulli` for columns of truth values, `DiagonalGaussian` for
       columns of numbers, `Categorical` for all others.
@@ -34,12 +34,16 @@ class Automatic(Likelihood):
         return False
 
     def settled(self, X: Any) -> Likelihood:
-        """Return a likelihood of counts for a sparse matrix: no need to look at its values."""
-        return DirichletMultinomial() if issparse(X) else self
+        """Return a likelihood of counts for a sparse matrix of integers, whatever they are."""
+        whole = X.dtype.kind in "iu"
+        return DirichletMultinomial() if whole and issparse(X) else self
 
     def check_rows(self, X: Any) -> None:
         """Raise ValueError if rows are no table of numbers, truth values and labels."""
-        if X.dtype.kind in "biuf":
+        check_table(X)
+        if issparse(X):
+            as_cells(stored_values(X)[:, None])
+        elif X.dtype.kind in "biuf":
             as_cells(X)
         else:
             as_labels(X)
@@ -68,7 +72,9 @@ class Automatic(Likelihood):
 def choose(X: Any) -> Likelihood:
     """Return the family, or product of families, that suits some rows (see `Automatic`)."""
     if issparse(X):
-        return DirichletMultinomial()
+        values = stored_values(X)
+        counts = bool(((values >= 0) & (values % 1 == 0)).all())
+        return DirichletMultinomial() if counts else Gaussian()
     table: Any = X if isinstance(X, np.ndarray) else np.asarray(X)
     if table.dtype.kind in "iu":
         return DirichletMultinomial() if table.min(initial=0) >= 0 else Gaussian()

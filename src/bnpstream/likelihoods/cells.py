@@ -13,7 +13,7 @@ from bnpstream.kernels.cells import add_up, derive_all
 from bnpstream.kernels.columns import Cells, Columns, Derived
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
-from bnpstream.likelihoods.frames import as_array
+from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST = 1e100
 """Cells beyond it would overflow when they are squared and summed."""
@@ -40,22 +40,12 @@ def as_cells(X: Any) -> Floats:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     X = np.asarray(X)
-    if X.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X must hold real numbers, got {X.dtype}")
+    check_table(X)
     if X.dtype.kind not in "biuf":
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"X must hold numbers: {error}") from None
-    if X.ndim != 2:
-        raise ValueError(
-            f"X must be a matrix with a row for every observation, got {X.ndim} dimension(s); "
-            "for a single row use X.reshape(1, -1)"
-        )
-    if 0 in X.shape:
-        raise ValueError(
-            f"X is empty, its shape is {X.shape}: it needs at least one row and one column"
-        )
+            raise type(error)(f"X must hold numbers: {error}") from None
     cells = np.ascontiguousarray(X, dtype=np.float64)
     bad = ~(np.isnan(cells) | (np.abs(cells) <= LARGEST))
     if bad.any():

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from bnpstream.likelihoods.frames import as_array
+from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST_COUNT = 2**53
 """Up to here a double holds every whole number."""
@@ -49,15 +49,7 @@ def _as_matrix(X: Any) -> csr_array:
         X = np.asarray(X)
     if X.dtype.kind == "O" and not issparse(X):
         X = _as_numbers(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"X must be a matrix with a row for every observation, got {X.ndim} dimension(s); "
-            "for a single row use X.reshape(1, -1)"
-        )
-    if 0 in X.shape:
-        raise ValueError(
-            f"X is empty, its shape is {X.shape}: it needs at least one row and one column"
-        )
+    check_table(X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {X.dtype}")
     return csr_array(X, dtype=np.float64, copy=True)

@@ -16,6 +16,29 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def check_table(X: Any) -> None:
+    """Raise ValueError unless X, an array or sparse, is a matrix of real cells with some rows."""
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X must hold numbers, got dtype {X.dtype}")
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix with a row for every observation, got {X.ndim} dimension(s). "
+            "Reshape your data: for a single row use X.reshape(1, -1)"
+        )
+    if 0 in X.shape:
+        lacking = "sample" if X.shape[0] == 0 else "feature"
+        raise ValueError(
+            f"X is empty, its shape is {X.shape}: 0 {lacking}(s) (shape={X.shape}) while a minimum "
+            "of 1 is required."
+        )
+
+
+def stored_values(X: Any) -> NDArray[Any]:
+    """Return the stored values of a sparse matrix."""
+    values: NDArray[Any] = X.tocsr().data
+    return values
+
+
 def as_array(X: Any) -> Any:
     """Return a data frame's cells as an array; anything else as it is."""
     frame = as_frame(X)
