@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
@@ -18,7 +19,7 @@ SCORED_CELLS = 4_000_000
 """(row, cluster) scores held at a time: 32 MB."""
 
 
-class PosteriorReader(MixtureEstimator):
+class PosteriorReader(TransformerMixin, MixtureEstimator):
     """Reads off a `MixtureState` in `state_`; everything is in the order of `cluster_ids_`."""
 
     state_: MixtureState
@@ -108,6 +109,14 @@ class PosteriorReader(MixtureEstimator):
             known = block[:, :-1]
             blocks.append(np.exp(known - logsumexp(known, axis=1, keepdims=True)))
         return np.concatenate(blocks)
+
+    def transform(self, X: Any) -> Floats:
+        """Return every row's responsibilities: `predict_proba`."""
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns of `transform`: "cluster" and the stable id."""
+        return np.array([f"cluster{id}" for id in self.cluster_ids_], dtype=object)
 
     def score_samples(self, X: Any) -> Floats:
         """Return the log predictive of every row, log h(x) and a new cluster included."""

@@ -12,8 +12,9 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import validate_data
 
 from bnpstream.estimator.base import require_number, require_weights, require_whole
+from bnpstream.estimator.novelty import NoveltyReader
 from bnpstream.estimator.prefix import Prefix
-from bnpstream.estimator.reading import PosteriorReader, likeliest
+from bnpstream.estimator.reading import likeliest
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Record
 from bnpstream.kernels.arrays import Trace
@@ -34,7 +35,7 @@ SAME_ROWS = 1e-6
 """Rows given again must add up to the posterior as closely as this."""
 
 
-class StreamingMixture(PosteriorReader):
+class StreamingMixture(NoveltyReader):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
