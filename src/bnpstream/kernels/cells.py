@@ -88,18 +88,19 @@ def make_cell_scratch(capacity: int, cells: int) -> CellScratch:
 
 
 @inner
-def add_full(v: Any, at: int, x: Any, D: int, width: int, scratch: CellScratch) -> None:
+def add_full(
+    v: Any, at: int, x: Any, D: int, width: int, scores: Any, summed: Any, part: Any, aparts: Any
+) -> None:
     """Add the log density of Student's t with a full scale matrix: a triangle times a vector."""
-    scores, summed, part = scratch.scores, scratch.summed, scratch.part
     summed[:width] = 0.0
     row = at + D
     for i in range(D):
-        apart, mean = scratch.apart[i], v[at + i]
+        apart, mean = aparts[i], v[at + i]
         for k in range(width):
             apart[k] = x[i] - mean[k]
         part[:width] = 0.0
         for j in range(i + 1):
-            w, other = v[row], scratch.apart[j]
+            w, other = v[row], aparts[j]
             for k in range(width):
                 part[k] += w[k] * other[k]
             row += 1
@@ -111,9 +112,10 @@ def add_full(v: Any, at: int, x: Any, D: int, width: int, scratch: CellScratch) 
 
 
 @inner
-def add_even(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch) -> None:
+def add_even(
+    v: Any, at: int, x: Any, cells: int, width: int, scores: Any, mantissas: Any, exponents: Any
+) -> None:
     """Add the log densities of Student's t, columns of equal counts: one logarithm a cluster."""
-    scores, mantissas, exponents = scratch.scores, scratch.summed, scratch.exponents
     mantissas[:width] = 1.0
     exponents[:width] = 0
     for j in range(cells):
@@ -130,9 +132,8 @@ def add_even(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScrat
 
 
 @inner
-def add_uneven(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch) -> None:
+def add_uneven(v: Any, at: int, x: Any, cells: int, width: int, scores: Any) -> None:
     """Add the log densities of Student's t over the columns that are there."""
-    scores = scratch.scores
     for j in range(cells):
         if not math.isnan(x[j]):
             mean, weight = v[at + j], v[at + cells + j]
@@ -143,9 +144,11 @@ def add_uneven(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScr
 
 
 @inner
-def add_spherical(v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch) -> None:
+def add_spherical(
+    v: Any, at: int, x: Any, cells: int, width: int, scores: Any, summed: Any
+) -> None:
     """Add the log density of Student's t with one variance over the columns that are there."""
-    scores, summed, observed = scratch.scores, scratch.summed, 0
+    observed = 0
     summed[:width] = 0.0
     for j in range(cells):
         if not math.isnan(x[j]):
@@ -163,11 +166,9 @@ def add_spherical(v: Any, at: int, x: Any, cells: int, width: int, scratch: Cell
 
 
 @inner
-def add_counts(
-    kind: int, v: Any, at: int, x: Any, cells: int, width: int, scratch: CellScratch
-) -> None:
+def add_counts(kind: int, v: Any, at: int, x: Any, cells: int, width: int, scores: Any) -> None:
     """Add the log probabilities of counts over the columns that are there."""
-    scores, length = scratch.scores, 0.0
+    length = 0.0
     for j in range(1 if kind == CATEGORICAL else cells):
         value = x[j]
         if math.isnan(value):
@@ -193,12 +194,13 @@ def add_counts(
             scores[k] -= log_rising(total[k], length)
 
 
-@inner
+@inlined
 def score_cells(
     columns: Columns, derived: Derived, rows: Cells, i: int, width: int, scratch: CellScratch
 ) -> None:
     """Fill scratch.scores[:width] with log p(x_i | cluster), log h(x) left out."""
-    scratch.scores[:width] = 0.0
+    scores, summed = scratch.scores, scratch.summed
+    scores[:width] = 0.0
     v, even = derived.values, rows.complete[i] and not derived.uneven[:width].any()
     for b in range(columns.blocks.shape[0]):
         block = columns.blocks[b]
@@ -209,15 +211,15 @@ def score_cells(
             rows.values[i, block[CELL] :],
         )
         if kind == FULL:
-            add_full(v, at, x, cells, width, scratch)
+            add_full(v, at, x, cells, width, scores, summed, scratch.part, scratch.apart)
         elif kind == DIAGONAL and even:
-            add_even(v, at, x, cells, width, scratch)
+            add_even(v, at, x, cells, width, scores, summed, scratch.exponents)
         elif kind == DIAGONAL:
-            add_uneven(v, at, x, cells, width, scratch)
+            add_uneven(v, at, x, cells, width, scores)
         elif kind == SPHERICAL:
-            add_spherical(v, at, x, cells, width, scratch)
+            add_spherical(v, at, x, cells, width, scores, summed)
         else:
-            add_counts(kind, v, at, x, cells, width, scratch)
+            add_counts(kind, v, at, x, cells, width, scores)
 
 
 @inlined
@@ -272,7 +274,7 @@ def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
     return make_cell_scratch(capacity, rows.values.shape[1])
 
 
-@specialize(score, Derived)
+@specialize(score, Derived, inline=True)
 def _score(  # type: ignore[no-untyped-def]
     derived, columns, clusters, rows, i, weights, rule, log_cut, scratch
 ):
@@ -287,16 +289,16 @@ def _score(  # type: ignore[no-untyped-def]
     return K + 1
 
 
-@inner
+@inlined
 def update(derived: Derived, columns: Columns, table: Table, k: int) -> None:
     """Derive what scores need of cluster k from its statistics."""
-    start, made = table.starts[k], np.empty(columns.n_derived)
+    start, made = table.starts[k], derived.made
     row = table.values[start : start + 2 * columns.n_statistics]
     derived.uneven[k] = derive(columns, row, made)
     derived.values[:, k] = made
 
 
-@specialize(add_row, Derived)
+@specialize(add_row, Derived, inline=True)
 def _add_row(derived, columns, clusters, rows, i, k, q, entries):  # type: ignore[no-untyped-def]
     table = clusters.table
     start = table.starts[k]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.compiling import inlined, inner
-from bnpstream.kernels.pairs import deviation
+from bnpstream.kernels.pairs import deviation, quotient
 from bnpstream.kernels.special import log_gamma_ratio
 
 LOG_PI = math.log(math.pi)
@@ -60,6 +60,8 @@ class Derived(NamedTuple):
     """(n_derived,): of an empty cluster."""
     uneven: NDArray[np.bool_]
     """(capacity,): whether some cells of a cluster were missing more often than others."""
+    made: Floats
+    """(n_derived,): working space."""
 
 
 @inlined
@@ -81,8 +83,8 @@ def derive_normal(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) ->
         squares, m = pair(row, s + 2 * cells + j, pairs), p[j]
         scatter, mean = 0.0, m
         if n[0] > 0.0:
-            mean = sums[0] / n[0]
-            scatter = max(deviation(squares, sums, sums, n), 0.0)
+            centre = quotient(sums, n)
+            mean, scatter = centre[0], max(deviation(squares, centre, sums), 0.0)
         strength, shape = kappa + n[0], a + 0.5 * n[0]
         apart = kappa * n[0] / strength * (mean - m) * (mean - m)
         rate = p[cells + 2 + j] + 0.5 * (scatter + apart)
@@ -108,8 +110,9 @@ def derive_spherical(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any)
         n, sums = pair(row, s + j, pairs), pair(row, s + cells + j, pairs)
         squares, m, mean = pair(row, s + 2 * cells + j, pairs), p[j], p[j]
         if n[0] > 0.0:
-            mean = sums[0] / n[0]
-            rate += 0.5 * max(deviation(squares, sums, sums, n), 0.0)
+            centre = quotient(sums, n)
+            mean = centre[0]
+            rate += 0.5 * max(deviation(squares, centre, sums), 0.0)
         strength = kappa + n[0]
         rate += 0.5 * kappa * n[0] / strength * (mean - m) * (mean - m)
         shape += 0.5 * n[0]
@@ -162,20 +165,21 @@ def derive_full(p: Any, D: int, row: Any, s: int, pairs: int, out: Any) -> None:
     n, kappa = pair(row, s, pairs), p[0]
     strength, degrees = kappa + n[0], p[1] + n[0] - D + 1.0
     scale, apart = (strength + 1.0) / strength, kappa * n[0] / strength
-    matrix, at = out[D:], D + 2
+    matrix, prior, at = out[D:], p[2 + D :], 0
     for i in range(D):
-        sums_i, m_i = pair(row, s + 1 + i, pairs), p[2 + i]
-        mean_i = sums_i[0] / n[0] if n[0] > 0.0 else m_i
-        out[i] = (kappa * m_i + n[0] * mean_i) / strength
+        m, centre = p[2 + i], (p[2 + i], 0.0)
+        if n[0] > 0.0:
+            centre = quotient(pair(row, s + 1 + i, pairs), n)
+        out[i] = centre[0] - m
         for j in range(i + 1):
-            sums_j, m_j, scatter = pair(row, s + 1 + j, pairs), p[2 + j], 0.0
-            mean_j = m_j
+            scatter = apart * out[i] * out[j]
             if n[0] > 0.0:
-                mean_j = sums_j[0] / n[0]
-                squares = pair(row, s + at - 1, pairs)
-                scatter = deviation(squares, sums_i, sums_j, n)
-            matrix[at - D - 2] = scale * (p[at] + scatter + apart * (mean_i - m_i) * (mean_j - m_j))
+                squares, sums = pair(row, s + 1 + D + at, pairs), pair(row, s + 1 + j, pairs)
+                scatter += deviation(squares, centre, sums)
+            matrix[at] = scale * (prior[at] + scatter)
             at += 1
+    for i in range(D):
+        out[i] = p[2 + i] + n[0] / strength * out[i]
     log_diagonal = factor(matrix, D)
     end = D + D * (D + 1) // 2
     out[end] = 0.5 * (degrees + D)

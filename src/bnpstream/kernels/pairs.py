@@ -44,11 +44,19 @@ def add_product(high: Any, low: Any, share: Any, value: Any, rest: Any) -> tuple
 
 
 @shared
-def deviation(square: Any, a: Any, b: Any, n: Any) -> Any:
-    """Return square - a b / n of four pairs, rounded: summed products about the means."""
-    mean = a[0] / n[0]
-    product, error = two_product(mean, n[0])
-    rest = ((a[0] - product) - error + a[1] - mean * n[1]) / n[0]
-    product, error = two_product(mean, b[0])
+def quotient(a: Any, n: Any) -> tuple[Any, Any]:
+    """Return the quotient of two pairs."""
+    rounded = a[0] / n[0]
+    product, error = two_product(rounded, n[0])
+    return rounded, ((a[0] - product) - error + a[1] - rounded * n[1]) / n[0]
+
+
+@shared
+def deviation(square: Any, mean: Any, other: Any) -> Any:
+    """Return square - mean times other of three pairs, rounded.
+
+    With a mean, and the other column's sum, that is a sum of products about the means.
+    """
+    product, error = two_product(mean[0], other[0])
     difference, lost = two_sum(square[0], -product)
-    return difference + (lost + square[1] - error - mean * b[1] - rest * b[0])
+    return difference + (lost + square[1] - error - mean[0] * other[1] - mean[1] * other[0])

@@ -257,6 +257,7 @@ class ColumnLikelihood(Likelihood):
             np.zeros((columns.n_derived, capacity + APART)),
             np.zeros(columns.n_derived),
             np.zeros(capacity, np.bool_),
+            np.zeros(columns.n_derived),
         )
         derive_all(columns, table, n_clusters, derived)
         return derived

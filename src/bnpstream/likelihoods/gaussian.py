@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, multigammaln
 
 from bnpstream.kernels.columns import DIAGONAL, FULL, SPHERICAL
-from bnpstream.kernels.pairs import deviation, two_product
+from bnpstream.kernels.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
@@ -163,19 +163,16 @@ class Gaussian(_Normal):
         sums = (high[:, 1 : D + 1], low[:, 1 : D + 1])
         i, j = np.tril_indices(D)
         products = (high[:, D + 1 :], low[:, D + 1 :])
-        scatter = deviation(
-            products,
-            (sums[0][:, i], sums[1][:, i]),
-            (sums[0][:, j], sums[1][:, j]),
-            (count, counted_low),
-        )
-        apart = np.where(n > 0.0, sums[0] / count - m, 0.0)
+        mean, rest = quotient(sums, (count, counted_low))
+        other = (sums[0][:, j], sums[1][:, j])
+        scatter = deviation(products, (mean[:, i], rest[:, i]), other)
+        apart = np.where(n > 0.0, mean - m, 0.0)
         strength = kappa + n
         packed = scatter + kappa * n / strength * apart[:, i] * apart[:, j]
         full = np.empty((len(n), D, D))
         full[:, i, j] = full[:, j, i] = packed
-        mean = m + n / strength * apart
-        return n[:, 0], mean, strength[:, 0], nu + n[:, 0], Psi + full
+        centre = m + n / strength * apart
+        return n[:, 0], centre, strength[:, 0], nu + n[:, 0], Psi + full
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return log Gamma_D(nu'/2) - nu'/2 log|Psi'| - D/2 log kappa' - n D/2 log pi."""
@@ -313,7 +310,7 @@ class DiagonalGaussian(_Normal):
             for part in (slice(0, D), slice(D, 2 * D), slice(2 * D, 3 * D))
         )
         count = _counted(n[0])
-        scatter = np.maximum(deviation(squares, sums, sums, (count, n[1])), 0.0)
+        scatter = np.maximum(deviation(squares, quotient(sums, (count, n[1])), sums), 0.0)
         apart = np.where(n[0] > 0.0, sums[0] / count - self._base[0], 0.0)
         return n[0], apart, scatter
 
