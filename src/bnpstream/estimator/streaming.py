@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from copy import copy
 from functools import partial
-from numbers import Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import validate_data
 
-from bnpstream.estimator.base import require_number, require_weights, require_whole
+from bnpstream.estimator.base import require_weights, require_whole
 from bnpstream.estimator.novelty import NoveltyReader
 from bnpstream.estimator.prefix import Prefix
 from bnpstream.estimator.reading import likeliest
+from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Record
 from bnpstream.kernels.arrays import Trace
@@ -27,7 +27,6 @@ from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 
-LOWEST_DEFAULT_THRESHOLD = 0.1
 PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_")
 """Attributes that describe the rows of the last call."""
 PROVISIONAL = (*PER_ROW, "state_", "window_", "lineage_", "epochs_", "likelihood_")
@@ -35,7 +34,7 @@ SAME_ROWS = 1e-6
 """Rows given again must add up to the posterior as closely as this."""
 
 
-class StreamingMixture(NoveltyReader):
+class StreamingMixture(NoveltyReader, ScheduledEstimator):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
@@ -416,51 +415,6 @@ class StreamingMixture(NoveltyReader):
         )
         self.label_ids_ = self.cluster_ids_[self.labels_]
         return self
-
-    def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
-        """Return when rows are revisited and clusters merged, or None for plain ADF."""
-        n_passes = require_whole("n_passes", self.n_passes, 1)
-        size = require_whole("revisit", self.revisit, 0)
-        n_revisits = require_whole("n_revisits", self.n_revisits, 1)
-        merge_every = require_whole("merge_every", self.merge_every, 1)
-        require_number("tol", self.tol, 0.0, np.inf)
-        if self.merge_threshold is not None:
-            require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
-        self._check_engine()
-        self._settings()
-        if n_passes > 1 and size > 0:
-            raise ValueError(
-                f"n_passes={n_passes} revisits all rows and revisit={size} the last ones: "
-                "give one of them"
-            )
-        if self.keep_sites and size > 0:
-            raise ValueError(f"keep_sites=True keeps all sites, revisit={size} the last: give one")
-        merging = (self.tol, self.merge_threshold)
-        if batch_fit and n_passes > 1:
-            return window.Schedule(None, n_passes - 1, *merging)
-        if size > 0:
-            return window.Schedule(size, n_revisits, *merging)
-        if self.keep_sites:
-            return window.Schedule(None, 0, *merging)
-        if self.merge_threshold is not None:
-            return window.Schedule(merge_every, 0, *merging)
-        return None
-
-    def _settings(self) -> adf.Settings:
-        sigma = self._prior().smallest_mass
-        threshold: Any = self.new_cluster_threshold
-        if threshold is None:
-            threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
-        if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):
-            raise ValueError(
-                f"new_cluster_threshold (epsilon) must be in [{sigma:g}, 1), not below the prior's "
-                f"discount {sigma:g} (a cluster opened with less mass has no weight), "
-                f"got {threshold!r}"
-            )
-        cut = require_number("min_responsibility", self.min_responsibility, 0.0, 1.0)
-        prune = threshold if self.prune_threshold is None else self.prune_threshold
-        prune = require_number("prune_threshold", prune, 0.0, 1.0)
-        return adf.Settings(float(threshold), cut, prune)
 
     def resolve_id(self, id: int) -> int | None:
         """Return the id that a cluster lives on as after merges, or None if it was dropped."""

@@ -1,0 +1,71 @@
+"""What the parameters of a streaming estimator amount to: settings of a visit, and a schedule."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from bnpstream.estimator.base import MixtureEstimator, require_number, require_whole
+from bnpstream.inference import adf, window
+
+LOWEST_DEFAULT_THRESHOLD = 0.1
+
+
+class ScheduledEstimator(MixtureEstimator):
+    """A mixture whose rows may be revisited and whose clusters may be merged."""
+
+    new_cluster_threshold: float | None
+    min_responsibility: float
+    prune_threshold: float | None
+    n_passes: int
+    revisit: int
+    n_revisits: int
+    tol: float
+    keep_sites: bool
+    merge_threshold: float | None
+    merge_every: int
+
+    def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
+        """Return when rows are revisited and clusters merged, or None for plain ADF."""
+        n_passes = require_whole("n_passes", self.n_passes, 1)
+        size = require_whole("revisit", self.revisit, 0)
+        n_revisits = require_whole("n_revisits", self.n_revisits, 1)
+        merge_every = require_whole("merge_every", self.merge_every, 1)
+        require_number("tol", self.tol, 0.0, np.inf)
+        if self.merge_threshold is not None:
+            require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
+        self._check_engine()
+        self._settings()
+        if n_passes > 1 and size > 0:
+            raise ValueError(
+                f"n_passes={n_passes} revisits all rows and revisit={size} the last ones: "
+                "give one of them"
+            )
+        if self.keep_sites and size > 0:
+            raise ValueError(f"keep_sites=True keeps all sites, revisit={size} the last: give one")
+        merging = (self.tol, self.merge_threshold)
+        if batch_fit and n_passes > 1:
+            return window.Schedule(None, n_passes - 1, *merging)
+        if size > 0:
+            return window.Schedule(size, n_revisits, *merging)
+        if self.keep_sites:
+            return window.Schedule(None, 0, *merging)
+        if self.merge_threshold is not None:
+            return window.Schedule(merge_every, 0, *merging)
+        return None
+
+    def _settings(self) -> adf.Settings:
+        sigma = self._prior().smallest_mass
+        threshold: Any = self.new_cluster_threshold
+        if threshold is None:
+            threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
+        if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):
+            raise ValueError(
+                f"new_cluster_threshold (epsilon) must be in [{sigma:g}, 1), not below the prior's "
+                f"discount {sigma:g} (a cluster opened with less mass has no weight), "
+                f"got {threshold!r}"
+            )
+        cut = require_number("min_responsibility", self.min_responsibility, 0.0, 1.0)
+        prune = threshold if self.prune_threshold is None else self.prune_threshold
+        prune = require_number("prune_threshold", prune, 0.0, 1.0)
+        return adf.Settings(float(threshold), cut, prune)
