@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import TOTAL_MASS
 from bnpstream.kernels.priors import log_prior_weights
-from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods import Batch, Likelihood, plus
 from bnpstream.mixture import MixtureState, Model, log_joint
 from bnpstream.priors import NormalizedRandomMeasure, Prior, dirichlet_process
 from bnpstream.priors.partitions import set_partitions
@@ -80,7 +80,7 @@ def check_likelihood(likelihood: Likelihood, X: Any) -> None:
     if len(batch) < 6:
         raise ValueError(f"check_likelihood needs at least six rows, got {len(batch)}")
     _check_encoding(likelihood, X, batch)
-    statistics = _soft_clusters(batch)
+    statistics = _soft_clusters(likelihood, batch)
     _check_scores(likelihood, batch, statistics)
     _check_summaries(likelihood, batch, statistics)
     if Model(dirichlet_process(), likelihood).kernel_arguments(batch) is not None:
@@ -237,28 +237,35 @@ def _check_encoding(likelihood: Likelihood, X: Any, batch: Batch) -> None:
         _close("Batch.row must agree with Batch.statistics", spread, rows[i], 0)
 
 
-def _soft_clusters(batch: Batch) -> Floats:
+def _soft_clusters(likelihood: Likelihood, batch: Batch) -> Floats:
     """Return statistics of three non-empty clusters and of an empty one."""
     rng = np.random.default_rng(2)
     responsibilities = rng.dirichlet(np.ones(3), size=len(batch))
-    return np.vstack([responsibilities.T @ _dense(batch), np.zeros(batch.n_statistics)])
+    statistics = np.zeros((4, batch.n_statistics))
+    for shares, row in zip(responsibilities, _dense(batch), strict=True):
+        statistics = plus(statistics, np.append(shares, 0.0), row, paired=likelihood.paired)
+    return statistics
 
 
 def _check_scores(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
-    rows = _dense(batch)
+    rows, ones = _dense(batch), np.ones(len(statistics))
     _close("a zero row is the prior", likelihood.log_marginal(statistics[-1:]), [0.0])
+
+    def joined(i: int) -> Floats:
+        return plus(statistics, ones, rows[i], paired=likelihood.paired)
+
     for i in range(min(len(batch), 6)):
         score = likelihood.log_predictive(statistics, batch.row(i))
-        after = likelihood.log_marginal(statistics + rows[i])
+        after = likelihood.log_marginal(joined(i))
         before = likelihood.log_marginal(statistics)
         _close("log_predictive must be a ratio of normalisers", score, after - before)
         derived = Likelihood.log_predictive(likelihood, statistics, batch.row(i))
         _close("log_predictive must equal the base class's", score, derived)
     first, second = batch.row(0), batch.row(1)
     one = likelihood.log_predictive(statistics, first)
-    one = one + likelihood.log_predictive(statistics + rows[0], second)
+    one = one + likelihood.log_predictive(joined(0), second)
     other = likelihood.log_predictive(statistics, second)
-    other = other + likelihood.log_predictive(statistics + rows[1], first)
+    other = other + likelihood.log_predictive(joined(1), first)
     _close("the order of rows must not matter", one, other)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bnpstream.likelihoods import Batch
+from bnpstream.likelihoods import Batch, plus
 from bnpstream.mixture import Model
 from bnpstream.priors.partitions import set_partitions
 
@@ -54,7 +54,7 @@ def run(model: Model, batch: Batch) -> Posterior:
 
     @cache
     def log_marginal(rows: tuple[int, ...]) -> float:
-        return float(model.likelihood.log_marginal(_summed(batch, rows))[0])
+        return float(model.likelihood.log_marginal(_summed(model, batch, rows))[0])
 
     @cache
     def log_eppf(sizes: tuple[int, ...]) -> float:
@@ -91,7 +91,7 @@ def log_predictive(model: Model, batch: Batch, posterior: Posterior, new: Batch)
     for p, partition in enumerate(posterior.partitions):
         clusters = _clusters(partition)
         counts = np.array([len(rows) for rows in clusters], dtype=np.float64)
-        statistics = np.concatenate([_summed(batch, rows) for rows in (*clusters, ())])
+        statistics = np.concatenate([_summed(model, batch, rows) for rows in (*clusters, ())])
         log_rule = np.log(model.prior.predictive_rule(counts))
         for i in range(len(new)):
             row = new.row(i)
@@ -106,10 +106,11 @@ def _clusters(partition: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [tuple(i for i, label in enumerate(partition) if label == k) for k in labels]
 
 
-def _summed(batch: Batch, rows: tuple[int, ...]) -> Floats:
+def _summed(model: Model, batch: Batch, rows: tuple[int, ...]) -> Floats:
     """Return the (1, D) summed statistics of some rows."""
-    total = np.zeros((1, batch.n_statistics))
+    total, paired = np.zeros((1, batch.n_statistics)), model.likelihood.paired
     for i in rows:
         row = batch.row(i)
-        total[0, row.columns] += row.values
+        before = total[:, row.columns]
+        total[:, row.columns] = plus(before, np.ones(1), row.values, paired=paired)
     return total
