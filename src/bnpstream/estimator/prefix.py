@@ -1,6 +1,6 @@
 """The first rows of a stream, kept until there are enough to learn a base measure from."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,17 @@ class Prefix:
         self._weights.append(np.ones(self.n_last) if weights is None else weights.copy())
         self.n_rows += self.n_last
         self.provisional = None
+
+    def copy(self) -> Self:
+        """Return an independent copy; the rows themselves never change."""
+        other = type(self)(self.likelihood)
+        other.n_rows, other.n_last = self.n_rows, self.n_last
+        other._parts, other._weights = list(self._parts), list(self._weights)
+        return other
+
+    def last(self) -> Any:
+        """Return the rows of the last call."""
+        return self._parts[-1]
 
     def rows(self) -> Any:
         """Return all rows."""

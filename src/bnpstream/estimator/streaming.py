@@ -249,7 +249,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         schedule = self._schedule(batch_fit=False)
         self._fitted()
         if "prefix_" in vars(self):
-            self._begin(schedule)
+            self._begin(schedule, *self._learn(self.prefix_))
         state, model, settings = self._fitted(), self._model(), self._settings()
         sweeps = require_whole("n_passes", n_passes, 1)
         sites = self.window_.sites
@@ -297,18 +297,33 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
             return self._visit(batch, weights, schedule)
         likelihood.check_rows(rows)
         weights = require_weights(sample_weight, rows)
-        validate_data(self, X, reset=fresh, skip_check_array=True)
+        if not fresh:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        kept = Prefix(likelihood) if prefix is None else prefix.copy()
+        kept.append(rows, weights)
+        chosen = self._learn(kept) if kept.n_rows >= n_prefix else None
         if fresh:
-            self.prefix_ = Prefix(likelihood)
-        self.prefix_.append(rows, weights)
-        return self.prefix_.n_rows >= n_prefix and self._begin(schedule)
+            validate_data(self, X, reset=True, skip_check_array=True)
+        self.prefix_ = kept
+        return chosen is not None and self._begin(schedule, *chosen)
 
-    def _begin(self, schedule: window.Schedule | None) -> bool:
-        """Learn what is open from the first rows, then absorb all that were kept; see `_absorb`."""
-        prefix, rows = self.prefix_, self.prefix_.rows()
+    def _learn(self, prefix: Prefix) -> tuple[Likelihood, Batch]:
+        """Return the likelihood that the first rows make of what is open, and all rows encoded."""
+        rows = prefix.rows()
         likelihood = prefix.likelihood.informed(rows[: self.prefix_rows])
-        batch = likelihood.encode(rows)
+        try:
+            batch = likelihood.encode(rows)
+        except ValueError:  # a row of the last call, beyond those that it was learnt from
+            likelihood.encode(prefix.last())
+            raise
         self._kernel(Model(self._prior(), likelihood), batch)
+        return likelihood, batch
+
+    def _begin(
+        self, schedule: window.Schedule | None, likelihood: Likelihood, batch: Batch
+    ) -> bool:
+        """Absorb all rows that were kept; see `_absorb`."""
+        prefix = self.prefix_
         del self.prefix_
         self._start(likelihood, batch)
         revised = self._visit(batch, prefix.weights(), schedule)
@@ -375,7 +390,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         if self.prefix_.provisional is None:
             model = self._unfitted()
             model.prefix_ = copy(self.prefix_)
-            model._begin(self._schedule(batch_fit=False))
+            model._begin(self._schedule(batch_fit=False), *model._learn(model.prefix_))
             self.prefix_.provisional = model
         return cast(Self, self.prefix_.provisional)
 
@@ -394,7 +409,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
 
     def _finish(self, schedule: window.Schedule | None) -> None:
         if "prefix_" in vars(self):
-            self._begin(schedule)
+            self._begin(schedule, *self._learn(self.prefix_))
         if schedule is None:
             self.window_.prepare(size=0, keep_rows=False)
             return
