@@ -249,7 +249,8 @@ class DiagonalGaussian(_Normal):
     degrees : float, optional
         nu > 2: how many rows the expectation of a variance is worth. Default 3.
     variance : array-like of shape (D,), optional
-        v: the variances that are expected within a cluster. Default from the first rows.
+        v: the variances that are expected within a cluster; one number is for all columns. Default
+        from the first rows.
     """
 
     variance: ArrayLike | None = None
@@ -260,9 +261,8 @@ class DiagonalGaussian(_Normal):
             raise ValueError(f"degrees must be > 2, got {self.degrees}")
         if self.variance is not None:
             require_positive("variance", self.variance)
-            as_vector(
-                "variance", self.variance, np.size(self.mean) if self.mean is not None else None
-            )
+            size = np.size(self.variance) if self.mean is None else np.size(self.mean)
+            as_vector("variance", self.variance, size)
 
     @property
     def is_informed(self) -> bool:
@@ -376,6 +376,14 @@ class SphericalGaussian(DiagonalGaussian):
     variance : float, optional
         v: the variance that is expected within a cluster. Default from the first rows.
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if np.ndim(self.variance if self.variance is not None else 0.0) > 0:
+            raise ValueError(
+                f"variance must be one number, got {self.variance!r}; DiagonalGaussian has one a "
+                "column"
+            )
 
     def informed(self, X: Any) -> "SphericalGaussian":
         """Return this family with what is open taken from some rows."""
