@@ -126,9 +126,17 @@ def as_labels(X: Any) -> NDArray[np.object_]:
         raise ValueError(
             f"X must be a matrix with a row for every observation, got {labels.ndim} dimension(s)"
         )
-    missing = np.array([[x is None or x != x for x in row] for row in labels], dtype=bool)
+    missing = np.array([[_is_missing(x) for x in row] for row in labels], dtype=bool)
     labels[missing.reshape(labels.shape)] = None
     return labels
+
+
+def _is_missing(x: Any) -> bool:
+    """Return whether a cell is None, NaN, or pandas' NA, which cannot say whether it equals NA."""
+    try:
+        return x is None or bool(x != x)
+    except TypeError:
+        return True
 
 
 def _dtype(X: Any) -> Any:
