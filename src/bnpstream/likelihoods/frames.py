@@ -1,5 +1,6 @@
 """Tables of any library: pandas, Polars and Arrow, through narwhals."""
 
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -80,6 +81,11 @@ def names_of(X: Any) -> list[str] | None:
     return None if frame is None else frame.columns
 
 
+def listed(columns: Any) -> Any:
+    """Return one column, given by position or name, as a list; anything else as it is."""
+    return [columns] if isinstance(columns, Integral | str) else columns
+
+
 def columns_of(X: Any, columns: Any) -> Any:
     """Return some columns of a matrix or a data frame.
 
@@ -90,7 +96,7 @@ def columns_of(X: Any, columns: Any) -> Any:
     columns : int, str, slice or list of int or str
         Positions, or names if X is a data frame.
     """
-    wanted = [columns] if isinstance(columns, int | str) else columns
+    wanted = listed(columns)
     frame = as_frame(X)
     if frame is None:
         if not isinstance(wanted, slice) and any(isinstance(name, str) for name in wanted):
@@ -101,7 +107,7 @@ def columns_of(X: Any, columns: Any) -> Any:
         return matrix[:, wanted]
     known = frame.columns
     positions = range(len(known))[wanted] if isinstance(wanted, slice) else wanted
-    names = [known[c] if isinstance(c, int) else c for c in positions]
+    names = [known[int(c)] if isinstance(c, Integral) else c for c in positions]
     absent = [name for name in names if name not in known]
     if absent:
         raise ValueError(f"X has no column {absent[0]!r}; it has {', '.join(map(repr, known))}")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from bnpstream.likelihoods.cells import (
     no_options,
 )
 from bnpstream.likelihoods.counts import as_counts
-from bnpstream.likelihoods.frames import columns_of
+from bnpstream.likelihoods.frames import columns_of, listed
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 
 Part = tuple[str, Likelihood, Any]
@@ -74,7 +75,7 @@ class Product(ColumnLikelihood):
         """Return this family with columns given by name turned into positions."""
         parts = []
         for name, family, columns in self.parts:
-            wanted: Any = [columns] if isinstance(columns, int | str) else columns
+            wanted: Any = listed(columns)
             if not isinstance(wanted, slice):
                 absent = [c for c in wanted if isinstance(c, str) and c not in names]
                 if absent:
@@ -206,10 +207,10 @@ class Product(ColumnLikelihood):
         for (_, _, columns), family in zip(self.parts, self._families, strict=True):
             own = list(range(start, start + family.n_columns))
             start += family.n_columns
-            wanted: Any = [columns] if isinstance(columns, int | str) else columns
+            wanted: Any = listed(columns)
             if isinstance(wanted, slice):
                 own = list(range(total))[wanted]
-            elif all(isinstance(column, int) for column in wanted):
+            elif all(isinstance(column, Integral) for column in wanted):
                 own = list(wanted)
             places.append(own)
         return places
