@@ -45,7 +45,7 @@ def as_cells(X: Any) -> Floats:
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"X must hold numbers: {error}") from None
+            raise type(error)(f"{_place(X)}X must hold numbers: {error}") from None
     cells = np.ascontiguousarray(X, dtype=np.float64)
     bad = ~(np.isnan(cells) | (np.abs(cells) <= LARGEST))
     if bad.any():
@@ -55,6 +55,16 @@ def as_cells(X: Any) -> Floats:
             f"cells must be numbers up to {LARGEST:g}, or missing"
         )
     return cells
+
+
+def _place(X: Any) -> str:
+    """Return where the first cell is that is no number, and what it is."""
+    for (row, column), cell in np.ndenumerate(X):
+        try:
+            np.float64(cell)
+        except (TypeError, ValueError):
+            return f"row {row}, column {column} is {cell!r}: "
+    return ""
 
 
 class Block(NamedTuple):
