@@ -88,7 +88,7 @@ def derive_normal(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) ->
         strength, shape = kappa + n[0], a + 0.5 * n[0]
         apart = kappa * n[0] / strength * (mean - m) * (mean - m)
         rate = p[cells + 2 + j] + 0.5 * (scatter + apart)
-        out[j] = (kappa * m + n[0] * mean) / strength
+        out[j] = m + n[0] / strength * (mean - m)
         out[cells + j] = strength / (2.0 * rate * (strength + 1.0))
         out[2 * cells + j] = shape + 0.5
         constant = log_gamma_ratio(shape, 0.5) + 0.5 * (math.log(out[cells + j]) - LOG_PI)
@@ -116,7 +116,7 @@ def derive_spherical(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any)
         strength = kappa + n[0]
         rate += 0.5 * kappa * n[0] / strength * (mean - m) * (mean - m)
         shape += 0.5 * n[0]
-        out[j] = (kappa * m + n[0] * mean) / strength
+        out[j] = m + n[0] / strength * (mean - m)
         out[cells + j] = strength / (strength + 1.0)
     for j in range(cells):
         out[cells + j] /= 2.0 * rate
