@@ -66,7 +66,7 @@ def as_rows(X: Any) -> Any:
 
 
 def _has_nulls(frame: nw.DataFrame[Any]) -> bool:
-    return any(frame[name].null_count() > 0 for name in frame.columns)
+    return any(column.null_count() > 0 for column in frame.iter_columns())
 
 
 def _guarded(X: Any) -> Any:
@@ -107,11 +107,11 @@ def columns_of(X: Any, columns: Any) -> Any:
         return matrix[:, wanted]
     known = frame.columns
     positions = range(len(known))[wanted] if isinstance(wanted, slice) else wanted
-    names = [known[int(c)] if isinstance(c, Integral) else c for c in positions]
-    absent = [name for name in names if name not in known]
+    absent = [c for c in positions if isinstance(c, str) and c not in known]
     if absent:
         raise ValueError(f"X has no column {absent[0]!r}; it has {', '.join(map(repr, known))}")
-    return frame.select(names).to_native()
+    places = [int(c) if isinstance(c, Integral) else known.index(c) for c in positions]
+    return frame[:, places].to_native()
 
 
 def as_labels(X: Any) -> NDArray[np.object_]:
@@ -119,8 +119,8 @@ def as_labels(X: Any) -> NDArray[np.object_]:
     frame = as_frame(X)
     if frame is not None:
         labels = np.empty(frame.shape, dtype=object)
-        for j, name in enumerate(frame.columns):
-            labels[:, j] = frame[name].to_list()
+        for j, column in enumerate(frame.iter_columns()):
+            labels[:, j] = column.to_list()
     else:
         sparse: Any = X
         X = sparse.toarray() if issparse(X) else X
