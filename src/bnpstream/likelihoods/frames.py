@@ -104,14 +104,23 @@ def columns_of(X: Any, columns: Any) -> Any:
                 f"columns {wanted!r} are names, but X is no data frame; give positions"
             )
         matrix: Any = X if issparse(X) else np.asarray(X, dtype=_dtype(X))
+        _check_positions(wanted, int(matrix.shape[1]))
         return matrix[:, wanted]
     known = frame.columns
+    _check_positions(wanted, len(known))
     positions = range(len(known))[wanted] if isinstance(wanted, slice) else wanted
     absent = [c for c in positions if isinstance(c, str) and c not in known]
     if absent:
         raise ValueError(f"X has no column {absent[0]!r}; it has {', '.join(map(repr, known))}")
     places = [int(c) if isinstance(c, Integral) else known.index(c) for c in positions]
     return frame[:, places].to_native()
+
+
+def _check_positions(wanted: Any, n_columns: int) -> None:
+    """Raise ValueError if a position is beyond the last column."""
+    for c in [] if isinstance(wanted, slice) else wanted:
+        if isinstance(c, Integral) and not -n_columns <= int(c) < n_columns:
+            raise ValueError(f"there is no column {c}: X has {n_columns} columns, 0 is the first")
 
 
 def as_labels(X: Any) -> NDArray[np.object_]:
