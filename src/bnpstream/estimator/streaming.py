@@ -236,15 +236,17 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         self._finish(schedule)
         return self
 
-    def refine(self, X: Any, n_passes: int = 1) -> Self:
+    def refine(self, X: Any, n_passes: int = 1, sample_weight: Any = None) -> Self:
         """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
 
         Parameters
         ----------
-        X : array-like, sparse or data frame of shape (n_samples_seen_, n_columns)
-            Every row absorbed so far.
+        X : array-like, sparse or data frame of shape (n_rows, n_columns)
+            Every row given so far.
         n_passes : int
             Sweeps at most.
+        sample_weight : array-like of shape (n_rows,), optional
+            The weights that the rows were given.
         """
         schedule = self._schedule(batch_fit=False)
         self._fitted()
@@ -256,6 +258,10 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         if not (self.keep_sites and sites.n_visited == state.n_observations):
             raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
         batch = self._encode(model, X)
+        weights = require_weights(sample_weight, as_rows(X))
+        if weights is not None:
+            there = np.flatnonzero(weights)
+            batch = batch.chosen(there).weighted(weights[there])
         if len(batch) != sites.n_visited:
             raise ValueError(
                 f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
@@ -263,7 +269,10 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
             )
         again = totals(sites, batch, state.n_clusters)[0]
         if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
-            raise ValueError("refine needs the rows absorbed so far, in order; these are others")
+            raise ValueError(
+                "refine needs the rows absorbed so far, in order and with the weights they had; "
+                "these are others"
+            )
         revisits = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
         kernel_for = partial(self._kernel, model)
         kernel_for(batch)
