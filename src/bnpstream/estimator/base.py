@@ -50,12 +50,27 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
 
     def _model(self) -> Model:
         """Return prior and likelihood; a likelihood given since the last call takes over."""
-        if vars(self).get("_given", self.likelihood) is not self.likelihood:
-            names = list(getattr(self, "feature_names_in_", []))
-            self.likelihood_ = self._open_likelihood().bound(names)
-            self._given = self.likelihood
+        given, wanted = vars(self).get("_given", self.likelihood), self.likelihood
+        if given is not wanted and not (isinstance(given, str) and given == wanted):
+            self._take(self._successor())
         likelihood = getattr(self, "likelihood_", None)
         return Model(self._prior(), self._open_likelihood() if likelihood is None else likelihood)
+
+    def _successor(self) -> Likelihood:
+        """Return the likelihood given since the last call, if the posterior can go on with it."""
+        names = list(getattr(self, "feature_names_in_", []))
+        likelihood = self._open_likelihood().bound(names)
+        if not likelihood.is_informed:
+            raise ValueError(
+                f"likelihood {self.likelihood!r} is to be learnt from the first rows, but these "
+                "are absorbed: give all its parameters, or call fit"
+            )
+        if not likelihood.continues(self.likelihood_):
+            raise ValueError(
+                f"likelihood {likelihood!r} needs other statistics than {self.likelihood_!r}, "
+                "which the rows so far were absorbed with: call fit"
+            )
+        return likelihood
 
     def _take(self, likelihood: Likelihood) -> None:
         """Use a likelihood, with nothing left open, from now on."""

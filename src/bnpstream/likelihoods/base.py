@@ -201,6 +201,10 @@ class Likelihood(ABC):
         """Return whether nothing is left open."""
         return True
 
+    def continues(self, other: "Likelihood") -> bool:
+        """Return whether statistics that another likelihood summed are this one's too."""
+        return self.paired == other.paired
+
     @abstractmethod
     def encode(self, X: Any) -> Batch:
         """Return the sufficient statistics of rows; ValueError names the place of a bad one."""

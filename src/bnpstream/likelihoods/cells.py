@@ -201,6 +201,11 @@ class ColumnLikelihood(Likelihood):
                 "rows, or give all its parameters"
             )
 
+    def continues(self, other: Likelihood) -> bool:
+        """Return whether statistics that another likelihood summed are this one's too."""
+        related = isinstance(self, type(other)) or isinstance(other, type(self))
+        return related and self.n_pairs == getattr(other, "n_pairs", 0)
+
     def log_base_of(self, cells: Floats) -> Floats:
         """Return log h(x) of rows."""
         return np.zeros(len(cells))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln
 
 from bnpstream.kernels.columns import BERNOULLI, CATEGORICAL, POISSON
-from bnpstream.likelihoods.base import Floats, Row
+from bnpstream.likelihoods.base import Floats, Likelihood, Row
 from bnpstream.likelihoods.cells import (
     Block,
     CellBatch,
@@ -299,6 +299,13 @@ class Categorical(ColumnLikelihood):
     def n_pairs(self) -> int:
         """Return the number of levels of all columns."""
         return int(self.sizes.sum())
+
+    def continues(self, other: Likelihood) -> bool:
+        """Return whether statistics that another likelihood summed are of the same labels."""
+        return isinstance(other, Categorical) and (
+            [list(known) for known in self.levels or ()]
+            == [list(known) for known in other.levels or ()]
+        )
 
     def check_rows(self, X: Any) -> None:
         """Raise ValueError if X is no table."""

@@ -112,7 +112,7 @@ def columns_of(X: Any, columns: Any) -> Any:
     absent = [c for c in positions if isinstance(c, str) and c not in known]
     if absent:
         raise ValueError(f"X has no column {absent[0]!r}; it has {', '.join(map(repr, known))}")
-    places = [int(c) if isinstance(c, Integral) else known.index(c) for c in positions]
+    places = [int(c) if isinstance(c, Integral) else known.index(str(c)) for c in positions]
     return frame[:, places].to_native()
 
 

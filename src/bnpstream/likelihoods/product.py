@@ -107,6 +107,19 @@ class Product(ColumnLikelihood):
             except ValueError as error:
                 raise ValueError(f"part {name!r}: {error}") from None
 
+    def continues(self, other: Likelihood) -> bool:
+        """Return whether every part continues the other's part of the same columns."""
+        return (
+            isinstance(other, Product)
+            and len(self.parts) == len(other.parts)
+            and all(
+                family.continues(before) and np.array_equal(here, there)
+                for (_, family, _), (_, before, _), here, there in zip(
+                    self.parts, other.parts, self._places(), other._places(), strict=True
+                )
+            )
+        )
+
     @property
     def _families(self) -> list[ColumnLikelihood]:
         self.require_informed()
