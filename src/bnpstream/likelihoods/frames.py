@@ -137,10 +137,7 @@ def as_labels(X: Any) -> NDArray[np.object_]:
         labels = np.array(np.ma.getdata(X) if mask is not None else X, dtype=object)
         if mask is not None:
             labels[mask] = None
-    if labels.ndim != 2:
-        raise ValueError(
-            f"X must be a matrix with a row for every observation, got {labels.ndim} dimension(s)"
-        )
+    check_table(labels)
     missing = np.array([[_is_missing(x) for x in row] for row in labels], dtype=bool)
     labels[missing.reshape(labels.shape)] = None
     return labels
