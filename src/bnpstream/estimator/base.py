@@ -85,7 +85,8 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
         try:
             batch = likelihood.encode(rows)
         except WrongWidthError:
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            if not reset:
+                validate_data(self, X, reset=False, skip_check_array=True)
             raise
         validate_data(self, X, reset=reset, skip_check_array=True)
         return batch
