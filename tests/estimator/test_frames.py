@@ -169,7 +169,7 @@ def test_frames_must_have_the_names_they_were_fitted_with():
     before = bits(model.state_)
     swapped = FRAME[["colour", "size", "sold", "number"]]
     for method in (model.predict, model.partial_fit):
-        with pytest.raises(ValueError, match="feature names|part 'number'"):
+        with pytest.raises(ValueError, match=r"feature names|part 'number'"):
             method(swapped)
     assert bits(model.state_) == before
     np.testing.assert_array_equal(model.feature_names_in_, list(FRAME))

@@ -1,6 +1,7 @@
 """The first rows: kept until a base measure can be learnt, whatever the calls they came in."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -79,7 +80,7 @@ def fed(model, table, cuts):
     """Absorb a table in parts; return what was said of every row as it came."""
     ends = [0, *cuts, table.shape[0]]
     said = []
-    for start, stop in zip(ends[:-1], ends[1:], strict=True):
+    for start, stop in pairwise(ends):
         model.partial_fit(rows_of(table, start, stop))
         assert len(model.labels_) == stop - start
         said.append(model.log_evidence_)
