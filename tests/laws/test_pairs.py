@@ -82,7 +82,7 @@ def test_what_is_added_can_be_taken_out_again(spelling):
 @pytest.mark.parametrize("offset", [0.0, 1e6, -1e9])
 def test_summed_products_about_the_means_cancel_nothing(spelling, offset):
     """Sums of weighted values as far from zero as that, in pairs, against fractions."""
-    deviation = spelled(pairs.deviation, spelling)
+    deviation, quotient = (spelled(f, spelling) for f in (pairs.deviation, pairs.quotient))
     add_product = spelled(pairs.add_product, spelling)
     rng = np.random.default_rng((67, 10))
     for _ in range(20):
@@ -96,10 +96,23 @@ def test_summed_products_about_the_means_cancel_nothing(spelling, offset):
             for name, term in added.items():
                 sums[name] = add_product(*sums[name], share, *term)
                 exact[name] += value(share) * value(*term)
-        found = deviation(sums["s"], sums["a"], sums["b"], sums["n"])
+        mean = quotient(sums["a"], sums["n"])
+        error = abs(value(*mean) - exact["a"] / exact["n"])
+        assert error <= abs(exact["a"] / exact["n"]) / 10**30 + Fraction(1, 10**30)
+        found = deviation(sums["s"], mean, sums["b"])
         expected = exact["s"] - exact["a"] * exact["b"] / exact["n"]
         slack = abs(expected) / 10**14 + abs(exact["s"]) / 10**29
         assert abs(value(found) - expected) <= slack
+
+
+@spellings
+def test_a_quotient_loses_the_thirtieth_digit_at_most(spelling):
+    quotient = spelled(pairs.quotient, spelling)
+    columns = (*pair(14), *pair(15))
+    for a, b, n, rest in zip(*(column.tolist() for column in columns), strict=True):
+        expected = value(a, b) / value(n, rest)
+        found = quotient((a, b), (n, rest))
+        assert abs(value(*found) - expected) <= abs(expected) / 10**30
 
 
 def test_arrays_are_treated_element_by_element():
