@@ -18,6 +18,9 @@ NO_MASS = 1e-9
 """Less mass than this is rounding: no row is behind it."""
 ROUNDING = 1e-12
 """What a subtraction leaves of a statistic, relative to it, where nothing should be left."""
+PAIR_ROUNDING = 1e-24
+"""The same for pairs of doubles: twice the digits. More would take squares of a cluster near zero
+for the rounding of a row that was a million away."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, Floats, Integers
+from bnpstream.kernels.arrays import N_CLUSTERS, PAIR_ROUNDING, Floats, Integers
 from bnpstream.kernels.columns import (
     CATEGORICAL,
     CELL,
@@ -211,7 +211,7 @@ def _take_out_row(  # type: ignore[no-untyped-def]
     clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
     add_cells(columns, row, rows.values[i], -share)
     for s in range(pairs):
-        if abs(row[s]) <= ROUNDING * abs(before[s]):
+        if abs(row[s]) <= PAIR_ROUNDING * abs(before[s]):
             row[s] = row[s + pairs] = 0.0
     update(derived, columns, table, k)
 

@@ -13,6 +13,7 @@ from bnpstream.kernels.arrays import (
     N_CLUSTERS,
     N_OBSERVATIONS,
     NEXT_ID,
+    PAIR_ROUNDING,
     ROUNDING,
     TOTAL_MASS,
     Clusters,
@@ -209,7 +210,8 @@ class MixtureState:
         before = self._read(slots, row.columns)
         taken = row.weight * shares
         after = plus(before, -taken, row.values, paired=self.paired)
-        nothing = np.abs(after) <= ROUNDING * np.abs(before)
+        rounding = PAIR_ROUNDING if self.paired else ROUNDING
+        nothing = np.abs(after) <= rounding * np.abs(before)
         if self.paired:
             nothing = np.tile(nothing[:, : before.shape[1] // 2], 2)
         self._write(slots, row.columns, np.where(nothing, 0.0, after))
