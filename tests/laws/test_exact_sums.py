@@ -141,6 +141,26 @@ def test_rows_that_came_and_went_leave_the_exact_posterior(name, engine):
         assert scores[i, k] == pytest.approx(expected, abs=1e-6)
 
 
+@kernel
+@engines
+@families
+def test_a_few_rows_near_zero_outlast_a_stranger_from_far_away(name, engine):
+    """Their squares are fourteen digits below the stranger's, and no rounding."""
+    family, near = FAMILIES[name], np.array([[0.1, FAR], [-0.1, FAR], [0.3, FAR]])
+    rows = np.vstack([near, [[1e8, -1e8]]])
+    weights = np.array([[0.4, 0.3, 0.2, 0.0], np.zeros(4), np.zeros(4)])
+    steps = [(i, 0, weights[0, i]) for i in range(3)] + [(3, 0, 0.5), (3, 0, -0.5)]
+    _, _, state = posterior(family, Stream(rows, steps, weights), engine)
+    expected = np.asarray(exact_covariance(family, rows, weights[0]))
+    found = covariance(family, state.statistics)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+    emptied = steps + [(i, 0, -weights[0, i]) for i in (1, 2, 0)]
+    _, _, state = posterior(family, Stream(rows, emptied, weights), engine)
+    assert not state.statistics[0, 0].any()  # nothing is left of the count
+    prior = covariance(family, np.zeros((1, state.n_statistics)))[0]
+    np.testing.assert_allclose(covariance(family, state.statistics)[0], prior, rtol=1e-6)
+
+
 @families
 def test_rebuilding_and_merging_lose_no_digit(name):
     family, case = FAMILIES[name], stream(2, strangers=10)
