@@ -205,7 +205,9 @@ class Likelihood(ABC):
     """
 
     paired: ClassVar[bool] = False
-    """Whether the second half of a row of statistics holds the low digits of the first."""
+    """Whether the second half of a row of statistics holds the low digits of the first.
+
+    Then `encode` returns a `PairedBatch`."""
 
     def informed(self, X: Any) -> "Likelihood":
         """Return this likelihood with what it leaves open taken from some rows; default none."""
@@ -260,13 +262,25 @@ class Likelihood(ABC):
         prior = np.zeros((1, statistics.shape[1]))
         return self.log_normalizer(statistics) - self.log_normalizer(prior)
 
-    @abstractmethod
     def posterior_mean(self, statistics: Floats) -> Floats:
-        """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns)."""
+        """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns).
 
-    @abstractmethod
+        It does not follow from the normaliser: a family that does not say has no `means_`.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say what the mean of a cluster is: give it a method "
+            "posterior_mean(statistics)"
+        )
+
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Draw one row x from the posterior predictive of every row of `statistics`."""
+        """Draw one row x from the posterior predictive of every row of `statistics`.
+
+        It does not follow from the normaliser: a family that does not say cannot be sampled.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how rows are drawn: give it a method "
+            "sample(statistics, rng)"
+        )
 
     def kernel_parameters(self, n_statistics: int) -> Any:
         """Return the NamedTuple that selects the compiled score, or None without one."""
