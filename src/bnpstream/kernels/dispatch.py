@@ -11,6 +11,9 @@ from typing import Any
 
 from numba.extending import overload
 
+SOURCES: dict[type, set[str]] = {}
+"""Files of the functions registered for a class of parameters (``kernels.caching``)."""
+
 
 def specialize(
     generic: Any, parameters: type, *, inline: bool = False
@@ -35,6 +38,7 @@ def specialize(
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         generic.register(parameters)(implementation)
+        SOURCES.setdefault(parameters, set()).add(implementation.__code__.co_filename)
 
         # strict=False: the chooser takes whatever arguments the implementation does.
         @overload(generic, strict=False, jit_options=options)

@@ -55,8 +55,9 @@ def fill_bounds(
 @inlined
 def is_screened(screen: Screen, rows: SparseRows, i: int) -> bool:
     """Return whether there is a screen, and row i is neither empty nor too long for it."""
-    length = rows.values[rows.indptr[i + 1] - 1]
-    return screen.levels.shape[0] > 0 and 0.0 < length < LONGEST
+    if screen.levels.shape[0] == 0:  # then rows are any statistics, and may have no entries
+        return False
+    return 0.0 < rows.values[rows.indptr[i + 1] - 1] < LONGEST
 
 
 @inlined

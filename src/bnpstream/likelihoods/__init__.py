@@ -1,7 +1,7 @@
 """What a row looks like in a cluster: conjugate exponential families."""
 
 from bnpstream.likelihoods.auto import Automatic
-from bnpstream.likelihoods.base import Batch, Likelihood, Row, plus
+from bnpstream.likelihoods.base import Batch, Likelihood, PairedBatch, Row, plus
 from bnpstream.likelihoods.cells import ColumnLikelihood
 from bnpstream.likelihoods.discrete import Bernoulli, Categorical, Poisson
 from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian, SphericalGaussian
@@ -31,6 +31,7 @@ __all__ = [
     "DirichletMultinomial",
     "Gaussian",
     "Likelihood",
+    "PairedBatch",
     "Poisson",
     "Product",
     "Row",

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.likelihoods import LONG_RUN
 from bnpstream.kernels.pairs import add_product
 from bnpstream.kernels.table import DENSE_UP_TO, Table
 from bnpstream.likelihoods.screening import no_screen
@@ -111,32 +110,60 @@ class Batch:
     @cached_property
     def kernel_rows(self) -> Any:
         """Return the arrays for compiled loops, or None where there are none for this layout."""
+        return self.sparse_rows()
+
+    def sparse_rows(self) -> SparseRows:
+        """Return statistics of any kind for compiled loops: a dense row has every column."""
+        n, D = len(self), self.n_statistics
         if isinstance(self.statistics, np.ndarray):
-            return None
-        indptr = self.statistics.indptr.astype(np.int64, copy=False)
-        values = self.statistics.data
-        repeated = values > 1.0
-        repeated[indptr[1:] - 1] = False
-        repeats = np.flatnonzero(repeated)
-        repeat_ptr = np.searchsorted(repeats, indptr)
-        long = values[repeats] >= LONG_RUN
-        extra = np.where(long, 1, values[repeats] - 1.0).astype(np.int64)
-        ends = np.append(0, np.cumsum(extra))
-        seen = np.arange(1.0, ends[-1] + 1.0) - np.repeat(ends[:-1], extra)
-        seen[ends[:-1][long]] = -values[repeats[long]]
-        starts = np.repeat(indptr[:-1], np.diff(repeat_ptr))
+            indptr: NDArray[np.int64] = D * np.arange(n + 1)
+            indices = np.tile(np.arange(D, dtype=np.uint32), n)
+            values = self.statistics.reshape(-1)
+        else:
+            indptr = self.statistics.indptr.astype(np.int64, copy=False)
+            indices = self.statistics.indices.astype(np.uint32)
+            values = self.statistics.data
+        none, nowhere = np.zeros(n + 1, np.int64), np.empty(0, np.int64)
         return SparseRows(
             indptr,
-            self.statistics.indices.astype(np.uint32),
-            values,
-            self.log_base,
-            self.row_weights,
-            repeat_ptr,
-            repeats,
-            ends[repeat_ptr],
-            np.repeat(repeats - starts, extra).astype(np.uint32),
-            seen,
+            indices,
+            _plain(values),
+            _plain(self.log_base),
+            _plain(self.row_weights),
+            none,
+            nowhere,
+            none,
+            nowhere.astype(np.uint32),
+            np.empty(0),
         )
+
+
+def _plain(values: Any) -> Floats:
+    """Return float64 as compiled loops know it: contiguous and writable; a copy if need be."""
+    return np.require(values, np.float64, ["C", "W"])
+
+
+class PairedBatch(Batch):
+    """Encoded observations whose statistics are pairs of doubles, see `Likelihood.paired`.
+
+    They have no compiled loops.
+    """
+
+    def weighted_sums(self, responsibilities: csr_array) -> Floats:
+        """Return the (K, D) summed statistics given (n, K) responsibilities, row by row."""
+        sums, rows = np.zeros((responsibilities.shape[1], self.n_statistics)), responsibilities
+        for i in range(len(self)):
+            inside = slice(rows.indptr[i], rows.indptr[i + 1])
+            slots, shares = rows.indices[inside], rows.data[inside]
+            row = self.row(i)
+            place = np.ix_(slots, np.arange(self.n_statistics)[row.columns])
+            sums[place] = plus(sums[place], shares, row.values, paired=True)
+        return sums
+
+    @property
+    def kernel_rows(self) -> None:
+        """Return None: compiled loops add doubles."""
+        return None
 
 
 def plus(before: Floats, shares: Floats, values: Floats, *, paired: bool) -> Floats:
@@ -178,7 +205,9 @@ class Likelihood(ABC):
     """
 
     paired: ClassVar[bool] = False
-    """Whether the second half of a row of statistics holds the low digits of the first."""
+    """Whether the second half of a row of statistics holds the low digits of the first.
+
+    Then `encode` returns a `PairedBatch`."""
 
     def informed(self, X: Any) -> "Likelihood":
         """Return this likelihood with what it leaves open taken from some rows; default none."""
@@ -237,13 +266,25 @@ class Likelihood(ABC):
         prior = np.zeros((1, statistics.shape[1]))
         return self.log_normalizer(statistics) - self.log_normalizer(prior)
 
-    @abstractmethod
     def posterior_mean(self, statistics: Floats) -> Floats:
-        """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns)."""
+        """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns).
 
-    @abstractmethod
+        It does not follow from the normaliser: a family that does not say has no `means_`.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say what the mean of a cluster is: give it a method "
+            "posterior_mean(statistics)"
+        )
+
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Draw one row x from the posterior predictive of every row of `statistics`."""
+        """Draw one row x from the posterior predictive of every row of `statistics`.
+
+        It does not follow from the normaliser: a family that does not say cannot be sampled.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how rows are drawn: give it a method "
+            "sample(statistics, rng)"
+        )
 
     def kernel_parameters(self, n_statistics: int) -> Any:
         """Return the NamedTuple that selects the compiled score, or None without one."""

@@ -1,6 +1,7 @@
 """Documents: counts over a vocabulary."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
 import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
+from bnpstream.kernels.arrays import SparseRows
 from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import (
     LONG_RUN,
@@ -23,6 +25,33 @@ from bnpstream.likelihoods.screening import make_screen
 
 ALPHA_RANGE = (1e-30, 1e30)
 """Products of eight factors alpha + count must stay inside the range of a double."""
+
+
+class Documents(Batch):
+    """Encoded documents: sparse counts, and their length in the last entry of every row."""
+
+    @cached_property
+    def kernel_rows(self) -> SparseRows:
+        """Return the arrays for compiled loops, with the tokens of words that occur again."""
+        rows = self.sparse_rows()
+        indptr, values = rows.indptr, rows.values
+        repeated = values > 1.0
+        repeated[indptr[1:] - 1] = False
+        repeats = np.flatnonzero(repeated)
+        repeat_ptr = np.searchsorted(repeats, indptr)
+        long = values[repeats] >= LONG_RUN
+        extra = np.where(long, 1, values[repeats] - 1.0).astype(np.int64)
+        ends = np.append(0, np.cumsum(extra))
+        seen = np.arange(1.0, ends[-1] + 1.0) - np.repeat(ends[:-1], extra)
+        seen[ends[:-1][long]] = -values[repeats[long]]
+        starts = np.repeat(indptr[:-1], np.diff(repeat_ptr))
+        return rows._replace(
+            repeat_ptr=repeat_ptr,
+            repeats=repeats,
+            token_ptr=ends[repeat_ptr],
+            tokens=np.repeat(repeats - starts, extra).astype(np.uint32),
+            seen=seen,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +109,7 @@ class DirichletMultinomial(Likelihood):
             )
         return alpha, float(alpha.sum())
 
-    def encode(self, X: Any) -> Batch:
+    def encode(self, X: Any) -> Documents:
         """Return counts and length of every document, and the log multinomial coefficient.
 
         Parameters
@@ -90,7 +119,7 @@ class DirichletMultinomial(Likelihood):
 
         Returns
         -------
-        batch : Batch
+        batch : Documents
             Sparse, with V + 1 columns; the last entry of every row is its length.
         """
         counts = as_counts(X)
@@ -104,7 +133,7 @@ class DirichletMultinomial(Likelihood):
         coefficients = counts.copy()
         coefficients.data = gammaln(counts.data + 1.0)
         log_base = gammaln(lengths + 1.0) - np.asarray(coefficients.sum(axis=1))
-        return Batch(csr_array((values, indices, indptr), shape=(n, n_words + 1)), log_base)
+        return Documents(csr_array((values, indices, indptr), shape=(n, n_words + 1)), log_base)
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return sum_w log Gamma(alpha_w + S_w) - log Gamma(A + S.)."""

@@ -24,10 +24,8 @@ class Model(NamedTuple):
 
     def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:
         """Return what compiled loops need for these rows, or None if a part has no twin."""
-        arguments = KernelArguments(
-            self.prior.kernel_parameters(),
-            self.likelihood.kernel_parameters(batch.n_statistics),
-            batch.kernel_rows,
-            n_jobs,
-        )
-        return None if any(part is None for part in arguments) else arguments
+        prior = self.prior.kernel_parameters()
+        likelihood = self.likelihood.kernel_parameters(batch.n_statistics)
+        if prior is None or likelihood is None or batch.kernel_rows is None:
+            return None
+        return KernelArguments(prior, likelihood, batch.kernel_rows, n_jobs)

@@ -1,0 +1,29 @@
+"""What your own priors and likelihoods are made of: one stable place to import it from.
+
+`docs/extending.md` shows how; ``bnpstream.testing`` checks the laws.
+"""
+
+from bnpstream.kernels.dispatch import specialize
+from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
+from bnpstream.kernels.priors import new_weight, occupied_clusters
+from bnpstream.kernels.special import log_rising
+from bnpstream.kernels.table import locate
+from bnpstream.likelihoods import Batch, Likelihood, PairedBatch, Row, plus
+from bnpstream.priors import NormalizedRandomMeasure, Prior
+
+__all__ = [
+    "Batch",
+    "Likelihood",
+    "NormalizedRandomMeasure",
+    "PairedBatch",
+    "Prior",
+    "Row",
+    "locate",
+    "log_predictive_of",
+    "log_predictive_of_new",
+    "log_rising",
+    "new_weight",
+    "occupied_clusters",
+    "plus",
+    "specialize",
+]
