@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from bnpstream.priors import (
         GeneralizedGamma,
+        NumericalMeasure,
         PitmanYor,
         dirichlet_process,
         normalized_inverse_gaussian,
@@ -32,6 +33,7 @@ _HOMES = {
     "Gaussian": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
     "GibbsMixture": "bnpstream.estimator",
+    "NumericalMeasure": "bnpstream.priors",
     "PitmanYor": "bnpstream.priors",
     "SphericalGaussian": "bnpstream.likelihoods",
     "StreamingMixture": "bnpstream.estimator",
@@ -46,6 +48,7 @@ __all__ = [
     "Gaussian",
     "GeneralizedGamma",
     "GibbsMixture",
+    "NumericalMeasure",
     "PitmanYor",
     "SphericalGaussian",
     "StreamingMixture",
