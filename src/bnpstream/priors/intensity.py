@@ -30,18 +30,23 @@ NEGLIGIBLE = -37.0
 def log_values(log_intensity: LogIntensity, t: Any) -> Any:
     """Return h(t) = log(s rho(s)) at t = log s, real or complex."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):  # rho is zero far out
-        return np.asarray(log_intensity(np.exp(t))) + t
+        values = np.asarray(log_intensity(np.exp(t)))
+    if values.shape != t.shape:
+        raise ValueError(
+            f"log_intensity must give a number for each s of an array; for {t.shape} it gives "
+            f"{values.shape}; write it with NumPy's functions"
+        )
+    return values + t
 
 
 def power_at_zero(log_intensity: LogIntensity) -> tuple[float, float, float]:
     """Return sigma, c and t: below t, log(s rho(s)) is c - sigma t."""
     edges = PIECE * np.arange(round(-FARTHEST / PIECE), 1)
     h = log_values(log_intensity, edges)
-    if h.shape != edges.shape or not np.isrealobj(h) or not np.isfinite(h[: edges.size // 2]).all():
+    if not np.isfinite(h[: edges.size // 2]).all():
         raise ValueError(
-            "log_intensity must give a finite number for each s of an array, however small: it "
-            f"gives {np.asarray(h - edges).ravel()[:1]} at s = {math.exp(edges[0]):.1g}; take "
-            "logarithms term by term"
+            f"log_intensity must be finite for small s, it is {h[0] - edges[0]} at "
+            f"s = {math.exp(edges[0]):.1g}; take logarithms term by term"
         )
     step = round(10.0 / PIECE)
     sigma, nearer = (h[i] - h[i + step] for i in (0, 2 * step))
@@ -62,8 +67,8 @@ def power_at_zero(log_intensity: LogIntensity) -> tuple[float, float, float]:
         )
     log_scale = float(np.median(h[:step] + sigma * edges[:step]))
     bent = np.abs(h + sigma * edges - log_scale) > STRAIGHT
-    first = edges[max(int(np.argmax(bent)) - 1, 0)] if bent.any() else edges[-1]
-    return sigma, log_scale, float(first)
+    end = int(np.argmax(bent)) if bent.any() else edges.size
+    return sigma, log_scale, float(edges[max(end - 2, 0)])  # a piece earlier: corners show
 
 
 def fit_pieces(log_intensity: LogIntensity, first: float) -> Floats:
@@ -87,15 +92,24 @@ def fit_pieces(log_intensity: LogIntensity, first: float) -> Floats:
     if ended.any():
         h = h[: int(np.argmax(ended))]
     pieces: Floats = h @ np.linalg.inv(np.vander(nodes, increasing=True)).T
-    edges = pieces @ np.array([np.ones(PIECE_DEGREE + 1), (-1.0) ** np.arange(PIECE_DEGREE + 1)]).T
-    jumps = np.abs(edges[:-1, 0] - edges[1:, 1]) > 1e-9 * (1.0 + np.abs(edges[1:, 1]))
-    if (jumps & (edges[1:, 1] > edges.max() + NEGLIGIBLE)).any():
-        s = math.exp(first + PIECE * (int(np.argmax(jumps)) + 1))
-        raise ValueError(
-            f"log_intensity must be smooth in log s, it is not near s = {s:.6g}: a jump or a "
-            "corner, or a factor that takes effect within less than a tenth of log s"
-        )
+    check_smooth(pieces, first)
     return pieces
+
+
+def check_smooth(pieces: Floats, first: float) -> None:
+    """Raise ValueError where neighbouring pieces do not meet, in value or in slope."""
+    powers = np.arange(PIECE_DEGREE + 1)
+    relevant = pieces[1:, 0] > pieces[:, 0].max() + NEGLIGIBLE
+    for factors, tolerance in ((np.ones_like(powers), 1e-9), (powers, 1e-6)):
+        signs = (-1.0) ** (powers + factors[0] + 1)
+        ends, starts = (pieces * factors).sum(axis=1), (pieces * factors) @ signs
+        apart = np.abs(ends[:-1] - starts[1:]) > tolerance * (1.0 + np.abs(starts[1:]))
+        if (apart & relevant).any():
+            s = math.exp(first + PIECE * (int(np.argmax(apart & relevant)) + 1))
+            raise ValueError(
+                f"log_intensity must be smooth in log s, it is not near s = {s:.6g}: a jump or a "
+                "corner, or a factor that takes effect within less than a tenth of log s"
+            )
 
 
 @lru_cache(maxsize=32)

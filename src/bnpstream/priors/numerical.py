@@ -15,6 +15,9 @@ from bnpstream.priors.intensity import LogIntensity, tables_of
 from bnpstream.priors.laplace import LaplaceExponent
 from bnpstream.priors.normalized import Complex, NormalizedRandomMeasure
 
+FARTHEST_UNIT = 10.0
+"""Where phi(u) = 1 at u = e^10 and sigma = 0, a = .1: log T reaches down to -27 / a."""
+
 
 @lru_cache(maxsize=32)
 def _exponent_of(log_intensity: LogIntensity, thread: int) -> LaplaceExponent:
@@ -92,6 +95,14 @@ class NumericalMeasure(NormalizedRandomMeasure):
         out += np.log(self.concentration)
         return out
 
+    def _log_concentration_range(self) -> tuple[float, float]:
+        """Return the range in which log u with phi(u) = 1 is not far from the tables' center."""
+        center = self._tables().lowest + BELOW
+        ends = np.exp([center + FARTHEST_UNIT, center - FARTHEST_UNIT])
+        least, most = np.log(self.concentration / self.laplace_exponent(ends))
+        low, high = super()._log_concentration_range()
+        return max(low, float(least)), min(high, float(most))
+
     def _ratios(self, sizes: Floats, v: Floats) -> Floats:
         """Return u kappa_{m+1}/kappa_m and its derivative in v, from the tables, u kappa_1 last."""
         out = np.empty((2, v.size, sizes.size + 1))
@@ -117,6 +128,9 @@ class NumericalMeasure(NormalizedRandomMeasure):
         expected: Floats = weights @ self._ratios(masses, v)[0]
         return expected
 
+    def _exact_nodes(self, counts: Floats) -> tuple[Floats, Floats]:
+        return _nodes_of(self, tuple(counts.tolist()))
+
     def kernel_parameters(self) -> NumericalParameters | None:
         """Return the parameters of the compiled rule at the mode; None for the integral."""
         if self.auxiliary == "quadrature":
@@ -124,3 +138,9 @@ class NumericalMeasure(NormalizedRandomMeasure):
         return NumericalParameters(
             self._tables(), float(self.concentration), self.cluster_count == "plain"
         )
+
+
+@lru_cache(maxsize=256)
+def _nodes_of(measure: NumericalMeasure, counts: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Return `_exact_nodes`, remembered: drawing partitions asks for few sizes many times."""
+    return NormalizedRandomMeasure._exact_nodes(measure, np.array(counts))
