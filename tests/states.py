@@ -6,6 +6,7 @@ from numba import njit
 from bnpstream.inference import adf
 from bnpstream.kernels import adf as compiled
 from bnpstream.kernels.families import make_scratch, score
+from bnpstream.kernels.priors import make_space
 
 
 def from_python(function):
@@ -29,9 +30,10 @@ def assert_free_slots_are_zero(state):
 @njit
 def _respond(kernel, clusters, cache, i, options):
     scratch = make_scratch(kernel.rows, i, i + 1, clusters.masses.size)
-    rule, cut = compiled.weigh(kernel.prior, clusters), options.log_min_responsibility
+    space, cut = make_space(kernel.prior, clusters.masses.size), options.log_min_responsibility
+    rule, weights = compiled.weigh(kernel.prior, clusters, space)
     candidates = score(
-        cache, kernel.likelihood, clusters, kernel.rows, i, clusters.masses, rule, cut, scratch
+        cache, kernel.likelihood, clusters, kernel.rows, i, weights, rule, cut, scratch
     )
     response = compiled.respond(candidates, options, scratch)
     return response, rule.log_auxiliary, scratch.slots, scratch.shares

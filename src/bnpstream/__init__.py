@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from bnpstream.priors import (
         GeneralizedGamma,
+        NumericalMeasure,
         PitmanYor,
         dirichlet_process,
         normalized_inverse_gaussian,
@@ -38,6 +39,7 @@ _HOMES = {
     "Gaussian": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
     "GibbsMixture": "bnpstream.estimator",
+    "NumericalMeasure": "bnpstream.priors",
     "PitmanYor": "bnpstream.priors",
     "Poisson": "bnpstream.likelihoods",
     "Product": "bnpstream.likelihoods",
@@ -56,6 +58,7 @@ __all__ = [
     "Gaussian",
     "GeneralizedGamma",
     "GibbsMixture",
+    "NumericalMeasure",
     "PitmanYor",
     "Poisson",
     "Product",

@@ -19,6 +19,7 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.compiling import entry, inner
 from bnpstream.kernels.families import add_row, make_scratch, score, take_out_row
+from bnpstream.kernels.priors import make_space
 from bnpstream.kernels.visits import drop
 
 
@@ -51,7 +52,7 @@ def sweep(
 ) -> tuple[int, Clusters]:
     """Reassign rows from `start` on, or fewer if the slots run out; return the next row."""
     capacity, n = clusters.masses.size, assignments.size
-    scratch = make_scratch(rows, start, n, capacity)
+    scratch, space = make_scratch(rows, start, n, capacity), make_space(prior, capacity)
     for i in range(start, n):
         if clusters.counters[N_CLUSTERS] + 1 == capacity:
             return i, clusters
@@ -63,8 +64,8 @@ def sweep(
             for j in range(n):
                 if assignments[j] == moved:
                     assignments[j] = old
-        rule, masses = weigh(prior, clusters), clusters.masses
-        candidates = score(cache, likelihood, clusters, rows, i, masses, rule, NEGLIGIBLE, scratch)
+        rule, weights = weigh(prior, clusters, space)
+        candidates = score(cache, likelihood, clusters, rows, i, weights, rule, NEGLIGIBLE, scratch)
         scratch.slots[0] = draw(candidates, uniforms[i], scratch)
         if not fits(clusters.table, rows, i, scratch.slots, 1):
             clusters = make_fit(clusters, rows, i, scratch.slots, 1)

@@ -31,13 +31,31 @@ error falls like exp(-pi^2 / spacing): 5e-15 at 0.3."""
 
 
 class Rule(NamedTuple):
-    """A predictive rule: existing clusters max(S_k - discount, 0), a new one `new`. Eq. (23)."""
+    """A predictive rule: existing clusters max(w_k - discount, 0), a new one `new`. Eq. (23).
+
+    w_k is the mass S_k, or a weight that `rule_of` has filled in.
+    """
 
     discount: float
     new: float
     log_total: float
     """Logarithm of the sum of all weights."""
     log_auxiliary: float
+
+
+@singledispatch
+def make_space(prior: Any, capacity: int) -> Any:
+    """Return what the prior's rule remembers from row to row, for so many slots.
+
+    It holds nothing that could not be computed from the posterior, to the same bits.
+    """
+    raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
+
+
+@singledispatch
+def rule_of(prior: Any, clusters: Clusters, space: Any) -> tuple[Rule, Floats]:
+    """Return the prior's rule given the posterior, and the w_k, none of which is above S_k."""
+    raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
 
 
 @singledispatch
@@ -86,9 +104,18 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     return certain + doubtful
 
 
-@inlined
-def rule_of(prior: Any, clusters: Clusters) -> Rule:
-    """Return the prior's rule given the posterior."""
+@specialize(make_space, GeneralizedGammaParameters)
+@specialize(make_space, PitmanYorParameters)
+@specialize(make_space, PointParameters)
+def _nothing(prior, capacity):  # type: ignore[no-untyped-def]
+    return 0
+
+
+@specialize(rule_of, GeneralizedGammaParameters, inline=True)
+@specialize(rule_of, PitmanYorParameters, inline=True)
+@specialize(rule_of, PointParameters, inline=True)
+def _discounted(prior, clusters, space):  # type: ignore[no-untyped-def]
+    """Take the masses for weights: for these priors the discount is the same for all."""
     new, log_auxiliary = new_weight(prior, clusters)
     masses, discount = clusters.masses, prior.discount
     s0, s1, s2, s3 = max(new, 0.0), 0.0, 0.0, 0.0
@@ -97,7 +124,7 @@ def rule_of(prior: Any, clusters: Clusters) -> Rule:
         s1 += max(masses[k + 1] - discount, 0.0)
         s2 += max(masses[k + 2] - discount, 0.0)
         s3 += max(masses[k + 3] - discount, 0.0)
-    return Rule(discount, new, math.log((s0 + s1) + (s2 + s3)), log_auxiliary)
+    return Rule(discount, new, math.log((s0 + s1) + (s2 + s3)), log_auxiliary), masses
 
 
 @inlined
@@ -223,8 +250,9 @@ def _pitman_yor(prior, clusters):  # type: ignore[no-untyped-def]
 @entry
 def log_prior_weights(prior: Any, clusters: Clusters, out: Floats) -> float:
     """Fill out[:K + 1] with normalised log weights and return the log auxiliary variable."""
-    rule, K = rule_of(prior, clusters), clusters.counters[N_CLUSTERS]
+    K = clusters.counters[N_CLUSTERS]
+    rule, weights = rule_of(prior, clusters, make_space(prior, clusters.masses.size))
     for k in range(K):
-        out[k] = log_weight(clusters.masses[k] - rule.discount, rule)
+        out[k] = log_weight(weights[k] - rule.discount, rule)
     out[K] = log_weight(rule.new, rule)
     return rule.log_auxiliary

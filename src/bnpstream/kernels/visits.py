@@ -32,6 +32,7 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.families import make_scratch, move_cluster, score, take_out_row
+from bnpstream.kernels.priors import make_space
 
 
 @inner
@@ -181,7 +182,7 @@ def visit(
     entries of its site and as many events.
     """
     capacity = clusters.masses.size
-    scratch = make_scratch(rows, start, stop, capacity)
+    scratch, space = make_scratch(rows, start, stop, capacity), make_space(prior, capacity)
     for i in range(start, stop):
         slots = clusters.counters[N_CLUSTERS] + 1
         if (
@@ -194,10 +195,9 @@ def visit(
         if not first:
             dead, entries = options.dead_mass, scratch.entries
             home = take_out(likelihood, clusters, cache, rows, i, old, dead, entries)
-        rule, cut = weigh(prior, clusters), options.log_min_responsibility
-        candidates = score(
-            cache, likelihood, clusters, rows, i, clusters.masses, rule, cut, scratch
-        )
+        rule, weights = weigh(prior, clusters, space)
+        cut = options.log_min_responsibility
+        candidates = score(cache, likelihood, clusters, rows, i, weights, rule, cut, scratch)
         kept, log_evidence, opens = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False

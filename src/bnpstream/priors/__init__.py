@@ -8,6 +8,7 @@ from bnpstream.priors.generalized_gamma import (
     normalized_stable,
 )
 from bnpstream.priors.normalized import NormalizedRandomMeasure
+from bnpstream.priors.numerical import NumericalMeasure
 from bnpstream.priors.pitman_yor import PitmanYor
 
 NAMED_PRIORS = {
@@ -21,6 +22,7 @@ __all__ = [
     "NAMED_PRIORS",
     "GeneralizedGamma",
     "NormalizedRandomMeasure",
+    "NumericalMeasure",
     "PitmanYor",
     "Prior",
     "dirichlet_process",

@@ -165,7 +165,7 @@ class Prior(ABC):
             prior = self._with_concentration(math.exp(log_concentration))
             return prior.expected_clusters(n) - n_clusters
 
-        low, high = LOG_CONCENTRATION_RANGE
+        low, high = self._log_concentration_range()
         fewest, most = excess(low), excess(high)
         if not fewest < 0.0 < most:
             raise ValueError(
@@ -175,6 +175,9 @@ class Prior(ABC):
                 "fewer clusters, a larger one more"
             )
         return self._with_concentration(math.exp(brentq(excess, low, high, xtol=1e-9)))
+
+    def _log_concentration_range(self) -> tuple[float, float]:
+        return LOG_CONCENTRATION_RANGE
 
     def _with_concentration(self, concentration: float) -> Self:
         if "concentration" not in {field.name for field in dataclasses.fields(self)}:
