@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.likelihoods import LONG_RUN
 from bnpstream.kernels.pairs import add_product
 from bnpstream.kernels.table import DENSE_UP_TO, Table
+from bnpstream.kernels.tokens import spell_out
 from bnpstream.likelihoods.screening import no_screen
 
 Floats = NDArray[np.float64]
@@ -114,29 +114,21 @@ class Batch:
         if isinstance(self.statistics, np.ndarray):
             return None
         indptr = self.statistics.indptr.astype(np.int64, copy=False)
-        values = self.statistics.data
-        repeated = values > 1.0
-        repeated[indptr[1:] - 1] = False
-        repeats = np.flatnonzero(repeated)
-        repeat_ptr = np.searchsorted(repeats, indptr)
-        long = values[repeats] >= LONG_RUN
-        extra = np.where(long, 1, values[repeats] - 1.0).astype(np.int64)
-        ends = np.append(0, np.cumsum(extra))
-        seen = np.arange(1.0, ends[-1] + 1.0) - np.repeat(ends[:-1], extra)
-        seen[ends[:-1][long]] = -values[repeats[long]]
-        starts = np.repeat(indptr[:-1], np.diff(repeat_ptr))
-        return SparseRows(
-            indptr,
-            self.statistics.indices.astype(np.uint32),
-            values,
-            self.log_base,
-            self.row_weights,
-            repeat_ptr,
-            repeats,
-            ends[repeat_ptr],
-            np.repeat(repeats - starts, extra).astype(np.uint32),
-            seen,
-        )
+        columns, values = self.statistics.indices, self.statistics.data
+        return sparse_rows(indptr, columns, values, self.log_base, self.row_weights)
+
+
+def sparse_rows(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.integer],
+    values: Floats,
+    log_base: Floats,
+    weights: Floats,
+) -> SparseRows:
+    """Return rows of counts for compiled loops, the tokens after a word's first spelt out."""
+    return SparseRows(
+        indptr, columns.astype(np.uint32), values, log_base, weights, *spell_out(indptr, values)
+    )
 
 
 def plus(before: Floats, shares: Floats, values: Floats, *, paired: bool) -> Floats:
