@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from bnpstream._version import __version__
 
 if TYPE_CHECKING:
-    from bnpstream.estimator import GibbsMixture, StreamingMixture
+    from bnpstream.estimator import DocumentMixture, GibbsMixture, StreamingMixture
     from bnpstream.likelihoods import (
         Bernoulli,
         Categorical,
         DiagonalGaussian,
         DirichletMultinomial,
         Gaussian,
+        OpenVocabulary,
         Poisson,
         Product,
         SphericalGaussian,
@@ -36,10 +37,12 @@ _HOMES = {
     "Categorical": "bnpstream.likelihoods",
     "DiagonalGaussian": "bnpstream.likelihoods",
     "DirichletMultinomial": "bnpstream.likelihoods",
+    "DocumentMixture": "bnpstream.estimator",
     "Gaussian": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
     "GibbsMixture": "bnpstream.estimator",
     "NumericalMeasure": "bnpstream.priors",
+    "OpenVocabulary": "bnpstream.likelihoods",
     "PitmanYor": "bnpstream.priors",
     "Poisson": "bnpstream.likelihoods",
     "Product": "bnpstream.likelihoods",
@@ -55,10 +58,12 @@ __all__ = [
     "Categorical",
     "DiagonalGaussian",
     "DirichletMultinomial",
+    "DocumentMixture",
     "Gaussian",
     "GeneralizedGamma",
     "GibbsMixture",
     "NumericalMeasure",
+    "OpenVocabulary",
     "PitmanYor",
     "Poisson",
     "Product",

@@ -42,7 +42,7 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     likelihood_: Likelihood
 
     def _prior(self) -> Prior:
-        return _resolve("prior", self.prior, Prior, NAMED_PRIORS)  # type: ignore[type-abstract]
+        return resolve_prior(self.prior)
 
     def _open_likelihood(self) -> Likelihood:
         """Return the likelihood as it was given: it may leave something open."""
@@ -155,6 +155,11 @@ def require_weights(sample_weight: Any, rows: Any) -> Floats | None:
     if not weights.any():
         raise ValueError("sample_weight is zero for all rows: at least one must count")
     return None if (weights == 1.0).all() else weights
+
+
+def resolve_prior(prior: Any) -> Prior:
+    """Return a prior, or what its name stands for."""
+    return _resolve("prior", prior, Prior, NAMED_PRIORS)  # type: ignore[type-abstract]
 
 
 def _resolve(name: str, value: Any, kind: type[T], named: dict[str, Any]) -> T:

@@ -44,7 +44,7 @@ class PosteriorReader(TransformerMixin, MixtureEstimator):
     @property
     def means_(self) -> Floats:
         """Return the posterior mean parameters in the order of `cluster_ids_`."""
-        return self.likelihood_.posterior_mean(self._fitted().statistics[self._order()])
+        return self._model().likelihood.posterior_mean(self._statistics(self._order()))
 
     @property
     def total_log_evidence_(self) -> float:
@@ -59,6 +59,10 @@ class PosteriorReader(TransformerMixin, MixtureEstimator):
     def _fitted(self) -> MixtureState:
         check_is_fitted(self, "state_")
         return self.state_
+
+    def _statistics(self, slots: NDArray[np.integer]) -> Floats:
+        """Return the statistics of some slots; the first free one is the prior."""
+        return self._fitted().rows(slots.astype(np.int64, copy=False))
 
     def _order(self) -> NDArray[np.intp]:
         return np.argsort(self._fitted().ids)
@@ -180,7 +184,7 @@ class PosteriorReader(TransformerMixin, MixtureEstimator):
         rng = np.random.default_rng(random_state)
         weights = np.exp(log_prior_weights(model.prior, state)[0])
         slots = rng.choice(weights.size, size=n_samples, p=weights / weights.sum())
-        rows = model.likelihood.sample(state.rows(slots), rng, **options)
+        rows = model.likelihood.sample(self._statistics(slots), rng, **options)
         return rows, np.append(state.ids, -1)[slots]
 
 

@@ -7,8 +7,27 @@ import numpy as np
 
 from bnpstream.estimator.base import MixtureEstimator, require_number, require_whole
 from bnpstream.inference import adf, window
+from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
+
+
+def settings_of(
+    prior: Prior, new_cluster_threshold: Any, min_responsibility: Any, prune_threshold: Any = None
+) -> adf.Settings:
+    """Return checked settings of a visit, with the prior's defaults for what is None."""
+    sigma, threshold = prior.smallest_mass, new_cluster_threshold
+    if threshold is None:
+        threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
+    if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):
+        raise ValueError(
+            f"new_cluster_threshold (epsilon) must be in [{sigma:g}, 1), not below the prior's "
+            f"discount {sigma:g} (a cluster opened with less mass has no weight), "
+            f"got {threshold!r}"
+        )
+    cut = require_number("min_responsibility", min_responsibility, 0.0, 1.0)
+    prune = threshold if prune_threshold is None else prune_threshold
+    return adf.Settings(float(threshold), cut, require_number("prune_threshold", prune, 0.0, 1.0))
 
 
 class ScheduledEstimator(MixtureEstimator):
@@ -55,17 +74,9 @@ class ScheduledEstimator(MixtureEstimator):
         return None
 
     def _settings(self) -> adf.Settings:
-        sigma = self._prior().smallest_mass
-        threshold: Any = self.new_cluster_threshold
-        if threshold is None:
-            threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
-        if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):
-            raise ValueError(
-                f"new_cluster_threshold (epsilon) must be in [{sigma:g}, 1), not below the prior's "
-                f"discount {sigma:g} (a cluster opened with less mass has no weight), "
-                f"got {threshold!r}"
-            )
-        cut = require_number("min_responsibility", self.min_responsibility, 0.0, 1.0)
-        prune = threshold if self.prune_threshold is None else self.prune_threshold
-        prune = require_number("prune_threshold", prune, 0.0, 1.0)
-        return adf.Settings(float(threshold), cut, prune)
+        return settings_of(
+            self._prior(),
+            self.new_cluster_threshold,
+            self.min_responsibility,
+            self.prune_threshold,
+        )

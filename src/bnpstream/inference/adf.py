@@ -29,5 +29,6 @@ def run(
     model, state, batch, settings, kernel
         As in `visit`; the rows' contributions are not kept.
     """
-    old, new = SiteBuffer(), SiteBuffer()
+    n = len(batch)
+    old, new = SiteBuffer(n), SiteBuffer(n + state.n_clusters)  # room for the first rows' sites
     return visit(model, state, batch, old, new, settings, kernel, keep_sites=False)

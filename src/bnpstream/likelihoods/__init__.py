@@ -7,6 +7,7 @@ from bnpstream.likelihoods.discrete import Bernoulli, Categorical, Poisson
 from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian, SphericalGaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
+from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood
 
 NAMED_LIKELIHOODS: dict[str, Likelihood] = {
     "auto": Automatic(),
@@ -31,10 +32,13 @@ __all__ = [
     "DirichletMultinomial",
     "Gaussian",
     "Likelihood",
+    "OpenVocabulary",
     "PairedBatch",
     "Poisson",
     "Product",
     "Row",
     "SphericalGaussian",
+    "Vocabulary",
+    "VocabularyLikelihood",
     "plus",
 ]

@@ -34,7 +34,7 @@ def as_counts(X: Any) -> csr_array:
         row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
         raise ValueError(
             f"row {row}, column {matrix.indices[first]} is {matrix.data[first]}: "
-            f"{_reason(float(matrix.data[first]))}; counts must be whole numbers >= 0"
+            f"{reason(float(matrix.data[first]))}; counts must be whole numbers >= 0"
         )
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -63,7 +63,8 @@ def _as_numbers(X: Any) -> Any:
         raise ValueError(f"X must hold numbers: {error}") from None
 
 
-def _reason(value: float) -> str:
+def reason(value: float) -> str:
+    """Say why a number is no count."""
     if np.isnan(value):
         return "NaN is not a count"
     if value < 0:

@@ -22,7 +22,7 @@ from bnpstream.likelihoods.cells import (
 )
 from bnpstream.likelihoods.counts import LARGEST_COUNT
 from bnpstream.likelihoods.frames import as_labels
-from bnpstream.likelihoods.multinomial import log_rising
+from bnpstream.likelihoods.words import log_rising
 
 
 @dataclass(frozen=True, eq=False)

@@ -352,6 +352,20 @@ class DiagonalGaussian(_Normal):
             np.broadcast_to(2.0 * post.shape, post.mean.shape)
         )
 
+    def with_column(self, cells: Floats) -> "DiagonalGaussian":
+        """Return this family with one more column, its base measure taken from some cells."""
+        mean = self._base[0]
+        new_mean, new_variance = location_and_scale(cells.reshape(-1, 1))
+        variance = as_vector("variance", self.variance, mean.size)
+        return replace(
+            self, mean=np.append(mean, new_mean), variance=np.append(variance, new_variance)
+        )
+
+    def with_empty_column(self, statistics: Floats) -> Floats:
+        """Return statistics of this family, (K, 6D), as those of one more column, all missing."""
+        parts = statistics.reshape(len(statistics), 6, self.n_columns)
+        return np.pad(parts, ((0, 0), (0, 0), (0, 1))).reshape(len(statistics), -1)
+
     def blocks(self) -> list[Block]:
         """Return the one block."""
         m, kappa, a, b = self._base

@@ -5,23 +5,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.special import gammaln, softmax
+from scipy.special import gammaln
 
 import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
 from bnpstream.kernels.arrays import SparseRows
 from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import (
-    LONG_RUN,
     AsymmetricDirichletMultinomial,
     SymmetricDirichletMultinomial,
 )
-from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.kernels.table import Table
-from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
+from bnpstream.kernels.tokens import with_tokens
+from bnpstream.likelihoods.base import Batch, Floats
 from bnpstream.likelihoods.counts import as_counts
-from bnpstream.likelihoods.screening import make_screen
+from bnpstream.likelihoods.screening import make_screen, words_of
+from bnpstream.likelihoods.words import WordLikelihood
 
 ALPHA_RANGE = (1e-30, 1e30)
 """Products of eight factors alpha + count must stay inside the range of a double."""
@@ -33,29 +33,11 @@ class Documents(Batch):
     @cached_property
     def kernel_rows(self) -> SparseRows:
         """Return the arrays for compiled loops, with the tokens of words that occur again."""
-        rows = self.sparse_rows()
-        indptr, values = rows.indptr, rows.values
-        repeated = values > 1.0
-        repeated[indptr[1:] - 1] = False
-        repeats = np.flatnonzero(repeated)
-        repeat_ptr = np.searchsorted(repeats, indptr)
-        long = values[repeats] >= LONG_RUN
-        extra = np.where(long, 1, values[repeats] - 1.0).astype(np.int64)
-        ends = np.append(0, np.cumsum(extra))
-        seen = np.arange(1.0, ends[-1] + 1.0) - np.repeat(ends[:-1], extra)
-        seen[ends[:-1][long]] = -values[repeats[long]]
-        starts = np.repeat(indptr[:-1], np.diff(repeat_ptr))
-        return rows._replace(
-            repeat_ptr=repeat_ptr,
-            repeats=repeats,
-            token_ptr=ends[repeat_ptr],
-            tokens=np.repeat(repeats - starts, extra).astype(np.uint32),
-            seen=seen,
-        )
+        return with_tokens(self.sparse_rows())
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMultinomial(Likelihood):
+class DirichletMultinomial(WordLikelihood):
     """Multinomial documents with Dirichlet(alpha) word probabilities.
 
     x ~ Multinomial(N, theta), theta ~ Dirichlet(alpha_1..alpha_V). The sufficient statistics
@@ -97,7 +79,7 @@ class DirichletMultinomial(Likelihood):
             value = float(alpha.reshape(-1)[int(np.argmax(bad))])
             raise ValueError(f"{place} must be > 0 and in [{low:g}, {high:g}], got {value!r}")
 
-    def _base_measure(self, n_words: int) -> tuple[Floats, float]:
+    def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
         alpha = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
         if np.ndim(self.alpha) == 0:
@@ -124,7 +106,7 @@ class DirichletMultinomial(Likelihood):
         """
         counts = as_counts(X)
         n, n_words = counts.shape
-        self._base_measure(n_words)
+        self.base_measure(n_words)
         lengths = np.asarray(counts.sum(axis=1))
         places = counts.indptr[1:]
         indices = np.insert(counts.indices.astype(np.int64), places, n_words)
@@ -135,90 +117,18 @@ class DirichletMultinomial(Likelihood):
         log_base = gammaln(lengths + 1.0) - np.asarray(coefficients.sum(axis=1))
         return Documents(csr_array((values, indices, indptr), shape=(n, n_words + 1)), log_base)
 
-    def log_normalizer(self, statistics: Floats) -> Floats:
-        """Return sum_w log Gamma(alpha_w + S_w) - log Gamma(A + S.)."""
-        alpha, total = self._base_measure(statistics.shape[1] - 1)
-        numerator: Floats = gammaln(alpha + statistics[:, :-1]).sum(axis=1)
-        return numerator - gammaln(total + statistics[:, -1])
-
-    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return log p(x | cluster) without log h(x): the urn drawn token by token.
-
-        Logarithms of single tokens are summed, those of a word that occurs often, and of the
-        length, by `log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7
-        words.
-        """
-        alpha, total = self._base_measure(statistics.shape[1] - 1)
-        columns, counts = np.asarray(row.columns)[:-1], row.values[:-1]
-        few = counts < LONG_RUN
-        repeats = counts[few].astype(np.int64)
-        words = np.repeat(columns[few], repeats)
-        seen = np.arange(words.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        base = alpha[words] if alpha.size > 1 else alpha
-        log_predictive: Floats = np.log(statistics[:, words] + (base + seen)).sum(axis=1)
-        for word, count in zip(columns[~few], counts[~few], strict=True):
-            base = alpha[word] if alpha.size > 1 else alpha
-            log_predictive += log_rising(statistics[:, word] + base, count)
-        return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
-
-    def posterior_mean(self, statistics: Floats) -> Floats:
-        """Return E[theta_w] = (alpha_w + S_w) / (A + S.), shape (K, V)."""
-        alpha, total = self._base_measure(statistics.shape[1] - 1)
-        return (statistics[:, :-1] + alpha) / (statistics[:, -1:] + total)
-
-    def sample(
-        self, statistics: Floats, rng: np.random.Generator, *, length: int = 100, **options: Any
-    ) -> NDArray[np.int64]:
-        """Draw one document of `length` words from the posterior predictive of every cluster.
-
-        Parameters
-        ----------
-        statistics : ndarray of shape (K, V + 1)
-            Summed sufficient statistics.
-        rng : numpy.random.Generator
-            Source of randomness.
-        length : int
-            Words in every document.
-
-        Returns
-        -------
-        counts : ndarray of shape (K, V)
-        """
-        if options:
-            raise TypeError(f"DirichletMultinomial.sample takes length, not {', '.join(options)}")
-        alpha, _ = self._base_measure(statistics.shape[1] - 1)
-        shape = statistics[:, :-1] + alpha
-        # log Gamma(shape) = log Gamma(shape + 1) + log(uniform) / shape does not underflow.
-        log_gammas = (
-            np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
-        )
-        return rng.multinomial(length, softmax(log_gammas, axis=1))
-
     def kernel_parameters(
         self, n_statistics: int
     ) -> SymmetricDirichletMultinomial | AsymmetricDirichletMultinomial:
         """Return the parameters of the compiled score."""
-        alpha, total = self._base_measure(n_statistics - 1)
+        alpha, total = self.base_measure(n_statistics - 1)
         if np.ndim(self.alpha) == 0:
             return SymmetricDirichletMultinomial(float(alpha[0]), float(np.log(alpha[0])), total)
         return AsymmetricDirichletMultinomial(alpha, np.log(alpha), total)
 
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
         """Return upper bounds of every word's share of the score, two bytes a cluster."""
-        alpha, total = self._base_measure(int(table.shape[0]) - 1)
-        return make_screen(alpha, total, table, masses, n_clusters)
-
-
-def log_rising(x: Floats, n: float) -> Floats:
-    """Return log Gamma(x + n) - log Gamma(x) of every x (twin: ``kernels.special.log_rising``)."""
-    head = np.arange(min(n, STIRLING_FROM))
-    total: Floats = np.log(np.add.outer(x, head)).sum(axis=1)
-    x, n = x + head.size, n - head.size
-    y = x + n
-    tail = _stirling_tail(y) - _stirling_tail(x)
-    return total + (x - 0.5) * np.log1p(n / x) + n * np.log(y) - n + tail
-
-
-def _stirling_tail(z: Floats) -> Floats:
-    s = z**-2.0
-    return (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188)))) / z
+        n_words = int(table.shape[0]) - 1
+        alpha, total = self.base_measure(n_words)
+        words = words_of(np.broadcast_to(alpha, n_words))
+        return make_screen(words, total, table, masses, n_clusters)

@@ -1,6 +1,7 @@
 """Building the screen of the Dirichlet-multinomial (see ``bnpstream.kernels.screen``)."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,20 +31,46 @@ LARGE_BASE = 1e6
 """From here on Jensen's inequality bounds a rising factorial better than log-gammas do."""
 
 
+class Words(NamedTuple):
+    """What a screen needs of a base measure, a value a word."""
+
+    inverse_alpha: Floats
+    """(V,): 1/alpha_w."""
+    classes: NDArray[np.int32]
+    """(V,): which octave alpha_w is in."""
+    octaves: NDArray[np.int64]
+    """(classes,): alpha of a class is in (2^(octave - 1), 2^octave]."""
+    least: float
+    """No alpha is below it."""
+
+
+def words_of(alpha: Floats) -> Words:
+    """Return what a screen needs of a base measure of shape (V,)."""
+    octaves, classes = np.unique(octave_of(alpha), return_inverse=True)
+    return Words(
+        1.0 / alpha, classes.reshape(alpha.shape).astype(np.int32), octaves, float(alpha.min())
+    )
+
+
+def octave_of(alpha: Floats | float) -> NDArray[np.int64]:
+    """Return the octave of every alpha."""
+    return np.ceil(np.log2(alpha)).astype(np.int64)
+
+
 def no_screen(capacity: int) -> Screen:
     """Return what stands for no screen: every cluster gets its exact score."""
-    return _empty(np.ones(1), 1.0, 0, 0, capacity)
+    return _empty(words_of(np.ones(1)), 1.0, 0, 0, capacity)
 
 
 def make_screen(
-    alpha: Floats, total: float, table: Table, masses: Floats, n_clusters: int
+    words: Words, total: float, table: Table, masses: Floats, n_clusters: int
 ) -> Screen:
     """Return the screen of some clusters.
 
     Parameters
     ----------
-    alpha : ndarray of shape (1,) or (V,)
-        Base measure.
+    words : Words
+        Base measure; the screen keeps its arrays, not copies.
     total : float
         A = sum_w alpha_w.
     table : Table
@@ -53,9 +80,9 @@ def make_screen(
     n_clusters : int
         K; further slots are free.
     """
-    n_words, capacity = int(table.shape[0]) - 1, table.starts.size
+    n_words, capacity = words.classes.size, table.starts.size
     n_rows = min(n_words, SCREEN_BYTES // (2 * capacity))
-    screen = _empty(alpha, total, n_words, n_rows + 1, capacity)
+    screen = _empty(words, total, n_words, n_rows + 1, capacity)
     if n_rows < n_words:
         spread = np.zeros(n_words, np.int64)
         spread_of_words(table, n_clusters, spread)
@@ -68,14 +95,11 @@ def make_screen(
     return screen
 
 
-def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int) -> Screen:
-    alpha = np.broadcast_to(alpha, max(n_words, 1))
-    octaves = np.ceil(np.log2(alpha)).astype(np.int64)
-    needed = np.log2(LARGEST_STATISTIC) - np.log2(alpha.min())
+def _empty(words: Words, total: float, n_words: int, n_rows: int, capacity: int) -> Screen:
+    needed = np.log2(LARGEST_STATISTIC) - np.log2(words.least)
     resolution = FINEST
     while needed * resolution > LARGEST_LEVEL:
         resolution //= 2
-    kinds, classes = np.unique(octaves, return_inverse=True)
     tops = 1.0 + (np.arange(MANTISSA_STEPS) + 1.0) / MANTISSA_STEPS
     return Screen(
         np.zeros((n_rows, capacity), np.uint16),
@@ -85,9 +109,9 @@ def _empty(alpha: Floats, total: float, n_words: int, n_rows: int, capacity: int
         np.ones(capacity),
         np.zeros(capacity),
         np.ones(capacity),
-        np.stack([knots_of(int(kind), resolution) for kind in kinds]),
-        classes.reshape(alpha.shape).astype(np.int32),
-        1.0 / alpha,
+        np.stack([knots_of(int(octave), resolution) for octave in words.octaves]),
+        words.classes,
+        words.inverse_alpha,
         np.ceil(resolution * np.log2(tops)).astype(np.uint16),
         resolution,
         total,

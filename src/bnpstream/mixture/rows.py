@@ -13,6 +13,18 @@ Integers = NDArray[np.int64]
 Columns = slice | NDArray[np.integer]
 
 
+def column_numbers(table: Table, columns: Any) -> Integers:
+    """Return a slice, a number or numbers of columns as numbers from zero on.
+
+    Numbers are not looked up in a list of all columns: an open vocabulary has two billion.
+    """
+    D = int(table.shape[N_COLUMNS])
+    if isinstance(columns, slice):
+        return np.arange(*columns.indices(D))
+    where = np.asarray(columns, np.int64)
+    return np.where(where < 0, where + D, where)
+
+
 class HashedRows:
     """Some rows of a table that can be asked for columns, [:, columns]."""
 
@@ -22,7 +34,7 @@ class HashedRows:
 
     def __getitem__(self, key: tuple[slice, Any]) -> Floats:
         rows, columns = key
-        slots, where = self._slots[rows], np.arange(self.shape[1])[columns]
+        slots, where = self._slots[rows], column_numbers(self._table, columns)
         found = np.empty((slots.size, where.size))
         gather(self._table, slots, np.atleast_1d(where), found)
         return found[:, 0] if where.ndim == 0 else found
@@ -30,7 +42,8 @@ class HashedRows:
 
 def dense_rows(table: Table) -> Floats | None:
     """Return all rows as a (capacity, D) view, or None if some are hashed."""
-    return None if table.keys.size > 0 else table.values.reshape(-1, int(table.shape[N_COLUMNS]))
+    shape = (table.starts.size, int(table.shape[N_COLUMNS]))
+    return None if table.keys.size > 0 else table.values.reshape(shape)
 
 
 def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
@@ -40,7 +53,7 @@ def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
 
 def write_rows(table: Table, slots: Integers, columns: Columns, values: Floats) -> Table:
     """Replace some columns of some rows; return the table, which may have moved."""
-    where = np.arange(int(table.shape[N_COLUMNS]))[columns]
+    where = column_numbers(table, columns)
     for slot, row in zip(slots, values, strict=True):
         table = scatter(table, slot, where, row)
     return table

@@ -257,11 +257,15 @@ class MixtureState:
         arrays.masses[loser] = 0.0
         return self.drop(loser)
 
-    def rebuild(self, statistics: Any, masses: Floats, log_vacancy: Floats) -> None:
-        """Replace the totals of every cluster, so that subtraction drift cannot grow."""
+    def restate(self, statistics: Any) -> None:
+        """Replace the statistics of every cluster, (K, D) for any D."""
         self._cache = None
         table = rows_of(statistics, self.arrays.masses.size, dense=self.paired)
         self.arrays = self.arrays._replace(table=table)
+
+    def rebuild(self, statistics: Any, masses: Floats, log_vacancy: Floats) -> None:
+        """Replace the totals of every cluster, so that subtraction drift cannot grow."""
+        self.restate(statistics)
         self.masses[:] = masses
         self.log_vacancy[:] = log_vacancy
         self.arrays.totals[TOTAL_MASS] = float(masses.sum())

@@ -1,0 +1,224 @@
+"""`DocumentMixture`: documents whose words are not known in advance."""
+
+from copy import copy
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.estimator.base import require_whole
+from bnpstream.estimator.reading import PosteriorReader
+from bnpstream.estimator.settings import settings_of
+from bnpstream.inference import adf
+from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
+from bnpstream.likelihoods.documents import LENGTH, Document, DocumentBatch, as_documents
+from bnpstream.mixture import Event, Model
+from bnpstream.priors import Prior
+
+Floats = NDArray[np.float64]
+
+
+class DocumentMixture(PosteriorReader):
+    """Cluster a stream of documents in one pass; words are learnt as they come.
+
+    As `StreamingMixture` with a `DirichletMultinomial`, but rows are lists of words or dicts of
+    counts, and the vocabulary grows. The base measure has a fixed total, part of which is kept for
+    words not seen so far (`OpenVocabulary`). Words are known from the first document that has
+    them, so the order of documents decides, and how they are split into calls does not.
+
+    Parameters
+    ----------
+    prior : Prior or {"dp", "nig", "py"}
+        How clusters arise.
+    spread : float, optional
+        g: after so many words a quarter of the base measure is left. Default the number of words
+        in the first `prefix_rows` documents; until there are as many, every call starts afresh
+        with all documents so far, so that splits into calls cannot matter.
+    total : float, optional
+        A: how many words the base measure is worth in a cluster. Default .15 `spread`.
+    prefix_rows : int
+        Documents that decide on `spread`.
+    new_cluster_threshold, min_responsibility, engine, n_jobs
+        As in `StreamingMixture`.
+
+    Attributes
+    ----------
+    vocabulary_ : Vocabulary
+        The words so far; `len` counts them.
+    prefix_ : list of dict
+        The documents so far while `spread` is not decided on.
+    n_clusters_, cluster_ids_, weights_, labels_, label_ids_, probabilities_, log_evidence_, \
+total_log_evidence_, n_samples_seen_, lineage_, state_
+        As in `StreamingMixture`.
+    means_ : ndarray of shape (n_clusters_, len(vocabulary_))
+        Word probabilities; what is missing from one is left for words not seen so far.
+
+    Examples
+    --------
+    >>> from bnpstream import DocumentMixture
+    >>> model = DocumentMixture(spread=20)
+    >>> model = model.partial_fit([["cat", "dog", "cat"], ["dog", "cat"]])
+    >>> model = model.partial_fit([{"bond": 2, "stock": 3}, {"stock": 2, "yield": 1}])
+    >>> model.vocabulary_.words
+    ['cat', 'dog', 'bond', 'stock', 'yield']
+    >>> model.predict([["dog"], ["stock", "option"]])     # nobody has seen an option
+    array([0, 1])
+    >>> [word for word, _ in model.top_words(2)[1]]
+    ['stock', 'bond']
+    """
+
+    vocabulary_: Vocabulary
+    prefix_: list[Document]
+    lineage_: list[Event]
+    labels_: NDArray[np.intp]
+    label_ids_: NDArray[np.int64]
+    probabilities_: Floats
+    log_evidence_: Floats
+
+    def __init__(
+        self,
+        prior: Prior | str = "dp",
+        *,
+        spread: float | None = None,
+        total: float | None = None,
+        prefix_rows: int = 100,
+        new_cluster_threshold: float | None = None,
+        min_responsibility: float = 1e-4,
+        engine: Literal["auto", "compiled", "reference"] = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior = prior
+        self.spread = spread
+        self.total = total
+        self.prefix_rows = prefix_rows
+        self.new_cluster_threshold = new_cluster_threshold
+        self.min_responsibility = min_responsibility
+        self.engine = engine
+        self.n_jobs = n_jobs
+
+    def fit(self, documents: Any, y: Any = None) -> Self:
+        """Forget everything, and absorb documents in order.
+
+        Parameters
+        ----------
+        documents : iterable of (list of words, or dict from words to counts)
+            Documents.
+        y : ignored
+        """
+        fresh = copy(self)  # the model stays what it was until the new one is ready
+        fresh.__dict__ = {name: x for name, x in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = fresh.partial_fit(documents).__dict__
+        return self
+
+    def partial_fit(self, documents: Any, y: Any = None) -> Self:
+        """Absorb documents in order; any split of the same documents gives the same bits.
+
+        Parameters
+        ----------
+        documents : iterable of (list of words, or dict from words to counts)
+            Documents. If any is bad, ValueError names it and nothing is absorbed.
+        y : ignored
+        """
+        prior = self._prior()
+        settings = settings_of(prior, self.new_cluster_threshold, self.min_responsibility)
+        self._check_engine()
+        size = require_whole("prefix_rows", self.prefix_rows, 1)
+        new = as_documents(documents)
+        found = [*getattr(self, "prefix_", []), *new]
+        if not hasattr(self, "state_") or self.prefix_:
+            spread = self.spread
+            if spread is None:
+                spread = max(len(set().union(*found[:size])), 1)
+            self.vocabulary_ = Vocabulary(OpenVocabulary(spread, self.total))
+            self.state_ = adf.init(Model(prior, self.vocabulary_.likelihood), LENGTH + 1)
+            self.lineage_ = []
+            self.prefix_ = []
+        self.vocabulary_.add(found)
+        model = self._model()
+        batch = DocumentBatch.of(found, self.vocabulary_.numbers)
+        records = []
+        try:
+            for record in adf.run(model, self.state_, batch, settings, self._kernel(model, batch)):
+                self.lineage_ += record.events
+                records.append(record.rows)
+        finally:  # interrupted, what was absorbed is what is kept
+            if self.spread is None and self.n_samples_seen_ < size:
+                self.prefix_ = found[: self.n_samples_seen_]
+        self.log_evidence_ = np.concatenate([rows.log_evidence for rows in records])[-len(new) :]
+        self.label_ids_ = np.concatenate([rows.ids for rows in records])[-len(new) :]
+        self.probabilities_ = np.concatenate([rows.shares for rows in records])[-len(new) :]
+        self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
+        return self
+
+    def _open_likelihood(self) -> Likelihood:
+        """Return documents over no vocabulary so far."""
+        return Vocabulary(OpenVocabulary(self.spread or 1.0, self.total)).likelihood
+
+    def _model(self) -> Model:
+        return Model(self._prior(), self.vocabulary_.likelihood)
+
+    def _encode(self, model: Model, X: Any) -> Batch:
+        """Return documents to look at: words that are not known count as unknown."""
+        return model.likelihood.encode(X)
+
+    def _statistics(self, slots: NDArray[np.integer]) -> Floats:
+        """Return the statistics of some clusters: unknown words, known ones, length."""
+        columns = np.append(np.arange(len(self.vocabulary_) + 1), LENGTH)
+        known: Floats = self._fitted().candidates[slots, columns]
+        return known
+
+    @property
+    def means_(self) -> Floats:
+        """Return the posterior mean word probabilities in the order of `cluster_ids_`."""
+        return self._model().likelihood.posterior_mean(self._statistics(self._order()))[:, 1:]
+
+    def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
+        """Return the n likeliest words of every cluster and their probabilities.
+
+        Parameters
+        ----------
+        n : int
+            Words a cluster.
+
+        Returns
+        -------
+        top : list of lists of (word, probability)
+            A list a cluster, in the order of `cluster_ids_`.
+        """
+        return self.top_features(n)
+
+    def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
+        """Return `top_words`, by default under their own names."""
+        require_whole("n", n, 1)
+        names = self.vocabulary_.words if feature_names is None else feature_names
+        return super().top_features(n, names)
+
+    def sample(
+        self, n_samples: int = 1, *, random_state: int | np.random.Generator = 0, **options: Any
+    ) -> tuple[list[dict[Any, int]], NDArray[np.int64]]:
+        """Draw documents from the posterior predictive.
+
+        Parameters
+        ----------
+        n_samples : int
+            Documents to draw.
+        random_state : int or numpy.random.Generator
+            Seed, or a source of randomness.
+        **options
+            ``length=100``: words a document.
+
+        Returns
+        -------
+        documents : list of dict
+            Counts of words; under None those of words not seen so far.
+        ids : ndarray of shape (n_samples,)
+            Stable ids of the clusters they were drawn from; -1 for a cluster not seen so far.
+        """
+        counts, ids = super().sample(n_samples, random_state=random_state, **options)
+        names = [None, *self.vocabulary_.words]
+        return [{names[j]: int(row[j]) for j in np.flatnonzero(row)} for row in counts], ids
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.dict, tags.input_tags.two_d_array = True, False
+        return tags

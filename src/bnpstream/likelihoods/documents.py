@@ -1,0 +1,164 @@
+"""Documents as lists of words or counts of words: the check at the door, and batches."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from bnpstream.kernels.arrays import SparseRows
+from bnpstream.kernels.tokens import with_tokens
+from bnpstream.likelihoods.base import Batch, Floats, Row
+from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
+
+Integers = NDArray[np.int64]
+Document = dict[Hashable, int]
+
+UNSEEN = 0
+"""Column of all words that are not known; words are numbered from one on."""
+LENGTH = 2**31 - 2
+"""Column of the length: the last, and so far out that no vocabulary grows up to it."""
+
+
+def as_documents(documents: Any) -> list[Document]:
+    """Return documents as counts of words, or say what is wrong with which.
+
+    Parameters
+    ----------
+    documents : iterable of (mapping from words to counts, or iterable of words)
+        Words are anything hashable. A word with the count 0 is left out.
+    """
+    if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
+        raise ValueError(
+            "documents must be a list of documents, each a list of words or a dict of counts, "
+            f"got {type(documents).__name__}; for a single one use [document]"
+        )
+    found = [as_document(document, f"document {i}") for i, document in enumerate(documents)]
+    if not found:
+        raise ValueError("documents is empty: it needs at least one document")
+    return found
+
+
+def as_document(document: Any, name: str) -> Document:
+    """Return one document as counts of words; `name` is what an error calls it."""
+    if isinstance(document, str | bytes):
+        raise ValueError(f"{name} is a string: split it into words first, as with .split()")
+    if isinstance(document, Mapping):
+        counts = document.values()
+        if set(map(type, counts)) == {int} and min(counts) > 0 and max(counts) < LARGEST_COUNT:
+            return dict(document)
+        return {word: _as_count(count, word, name) for word, count in document.items() if count}
+    if not isinstance(document, Iterable):
+        raise ValueError(f"{name} must be a list of words or a dict of counts, got {document!r}")
+    try:
+        return dict(Counter(document))
+    except TypeError as error:
+        raise ValueError(f"{name} holds what cannot be a word: {error}") from None
+
+
+def _as_count(value: Any, word: Hashable, name: str) -> int:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}, word {word!r} is {value!r}: counts must be numbers") from None
+    if not (0 <= number <= LARGEST_COUNT and number == int(number)):
+        raise ValueError(
+            f"{name}, word {word!r} is {value!r}: {reason(number)}; "
+            "counts must be whole numbers >= 0"
+        )
+    return int(number)
+
+
+class DocumentBatch(Batch):
+    """Encoded documents: the columns of their words in ascending order, the length last.
+
+    Every document counts for one row.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n + 1,)
+        Where every document begins.
+    columns, values : ndarray of shape (entries,)
+        Words and counts.
+    log_base : ndarray of shape (n,)
+        log h(x), the multinomial coefficient.
+    """
+
+    def __init__(
+        self, indptr: Integers, columns: Integers, values: Floats, log_base: Floats
+    ) -> None:
+        object.__setattr__(self, "indptr", indptr)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "log_base", log_base)
+
+    indptr: Integers
+    columns: Integers
+    values: Floats
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], numbers: Mapping[Hashable, int]) -> Self:
+        """Return documents with their words numbered; words without a number are `UNSEEN`."""
+        columns: list[int] = []
+        counts: list[int] = []
+        ends = [0]
+        for document in documents:
+            found = list(map(numbers.get, document))
+            if None in found:
+                known = Counter[int]()
+                for number, count in zip(found, document.values(), strict=True):
+                    known[UNSEEN if number is None else number] += count
+                columns += known.keys()
+                counts += known.values()
+            else:
+                columns += found  # type: ignore[arg-type]
+                counts += document.values()
+            columns.append(LENGTH)
+            counts.append(sum(document.values()))
+            ends.append(len(columns))
+        indptr, unsorted = np.array(ends, np.int64), np.array(columns, np.int64)
+        if len(documents) == 1:
+            order = np.argsort(unsorted)
+        else:
+            order = np.lexsort((unsorted, np.repeat(np.arange(len(documents)), np.diff(indptr))))
+        values = np.array(counts, np.float64)[order]
+        terms = -gammaln(values + 1.0)
+        terms[indptr[1:] - 1] *= -1.0
+        return cls(indptr, unsorted[order], values, np.add.reduceat(terms, indptr[:-1]))
+
+    @property
+    def n_statistics(self) -> int:
+        """Return D, the length of a row of sufficient statistics."""
+        return LENGTH + 1
+
+    @cached_property
+    def statistics(self) -> csr_array:
+        """Return t(x) of all rows, sparse."""
+        return csr_array(
+            (self.values, self.columns, self.indptr), shape=(len(self), self.n_statistics)
+        )
+
+    def row(self, i: int) -> Row:
+        """Return document i."""
+        inside = slice(self.indptr[i], self.indptr[i + 1])
+        return Row(self.columns[inside], self.values[inside], float(self.log_base[i]))
+
+    def part(self, start: int, stop: int) -> Self:
+        """Return documents start..stop-1."""
+        indptr = self.indptr[start : stop + 1]
+        inside = slice(indptr[0], indptr[-1])
+        return type(self)(
+            indptr - indptr[0], self.columns[inside], self.values[inside], self.log_base[start:stop]
+        )
+
+    @cached_property
+    def kernel_rows(self) -> SparseRows:
+        """Return the arrays for compiled loops."""
+        none, nowhere = np.zeros(len(self) + 1, np.int64), np.empty(0, np.int64)
+        rows = (self.indptr, self.columns.astype(np.uint32), self.values, self.log_base)
+        tokens = (none, nowhere, none, nowhere.astype(np.uint32), np.empty(0))
+        return with_tokens(SparseRows(*rows, self.row_weights, *tokens))

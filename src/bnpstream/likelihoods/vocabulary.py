@@ -1,0 +1,189 @@
+"""Vocabularies that grow: words are numbered as they are found, and given their alpha then."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
+from bnpstream.kernels.levels import Screen
+from bnpstream.kernels.likelihoods import AsymmetricDirichletMultinomial
+from bnpstream.kernels.table import Table
+from bnpstream.likelihoods.base import Floats
+from bnpstream.likelihoods.documents import UNSEEN, Document, DocumentBatch, as_documents
+from bnpstream.likelihoods.multinomial import ALPHA_RANGE
+from bnpstream.likelihoods.screening import Words, make_screen, octave_of
+from bnpstream.likelihoods.words import WordLikelihood
+
+FIRST_CAPACITY = 1024
+"""Words that arrays are made for at first; they double."""
+TOTAL_PER_WORD = 0.15
+"""A of `spread` words, as a multiple of it: alpha is .3 then where the vocabulary begins."""
+
+
+@dataclass(frozen=True)
+class OpenVocabulary:
+    """Base measure of words that are not known in advance: a fixed total, given out as they come.
+
+    When J words are known, what is left for all others is
+
+        R(J) = A (g / (J + g))^2,
+
+    and the m words that one document adds get (R(J) - R(J + m)) / m each, for good. The sum of all
+    alphas and of what is left is A always (``docs/vocabulary.md``).
+
+    Parameters
+    ----------
+    spread : float
+        g: after this many words a quarter of the base measure is left. About as many as the first
+        hundred documents have.
+    total : float, optional
+        A: how many words the base measure is worth in a cluster. Default .15 `spread`.
+
+    Examples
+    --------
+    >>> from bnpstream.likelihoods import OpenVocabulary
+    >>> base = OpenVocabulary(spread=100, total=40)
+    >>> base.rest(0), base.rest(100)
+    (40.0, 10.0)
+    >>> round(60 * base.alpha(0, 60) + 40 * base.alpha(60, 40) + base.rest(100), 12)
+    40.0
+    """
+
+    spread: float
+    total: float | None = None
+
+    def __post_init__(self) -> None:
+        low, high = ALPHA_RANGE
+        for name, value in (("spread", self.spread), ("total", self.total)):
+            known = value is not None or name == "spread"
+            if known and not (isinstance(value, int | float) and low < value < high):
+                raise ValueError(f"{name} must be a number > 0, got {value!r}")
+
+    @property
+    def A(self) -> float:  # noqa: N802  (its name in the formulas)
+        """Return A, the total."""
+        return TOTAL_PER_WORD * self.spread if self.total is None else self.total
+
+    def rest(self, known: int) -> float:
+        """Return R(J): the alpha of all words that are not among `known` ones."""
+        return self.A * (self.spread / (known + self.spread)) ** 2
+
+    def alpha(self, known: int, new: int) -> float:
+        """Return (R(J) - R(J + m)) / m for m = `new` words, without subtracting."""
+        before, after = known + self.spread, known + new + self.spread
+        return self.A * (self.spread / before) * (self.spread / after) * (1 / before + 1 / after)
+
+
+class Vocabulary:
+    """Words in the order in which they were found, each with the alpha it was given then.
+
+    Parameters
+    ----------
+    base : OpenVocabulary
+        Says how much.
+
+    Attributes
+    ----------
+    words : list
+        Word j has the number j + 1.
+    numbers : dict
+        From words to numbers.
+    likelihood : VocabularyLikelihood
+        Documents over this vocabulary; another one whenever its arrays have to grow.
+    """
+
+    def __init__(self, base: OpenVocabulary) -> None:
+        self.base = base
+        self.words: list[Hashable] = []
+        self.numbers: dict[Hashable, int] = {}
+        self.likelihood = VocabularyLikelihood(self, FIRST_CAPACITY)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def add(self, documents: Sequence[Document]) -> None:
+        """Give numbers, document by document, to the words that have none so far.
+
+        Within a document they are sorted, so that it does not matter how it lists them.
+        """
+        is_known = self.numbers.__contains__
+        for document in documents:
+            if not all(map(is_known, document)):
+                new = [word for word in document if word not in self.numbers]
+                self._append(sorted(new, key=repr))
+
+    def _append(self, new: list[Hashable]) -> None:
+        known = len(self.words)
+        size = known + len(new)
+        if size >= self.likelihood.alpha.size:
+            self.likelihood = self.likelihood.grown(size)
+        self.likelihood.give(slice(known + 1, size + 1), self.base.alpha(known, len(new)))
+        self.likelihood.give_rest(self.base.rest(size))
+        self.words += new
+        self.numbers.update(zip(new, range(known + 1, size + 1), strict=True))
+
+
+class VocabularyLikelihood(WordLikelihood):
+    """Multinomial documents over a vocabulary that grows.
+
+    As `DirichletMultinomial`, with a column for all words that are not known and a total that
+    counts them. Methods that take statistics take them with one column for each: unknown words,
+    known ones, length.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The words.
+    capacity : int
+        Words that there is room for.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, capacity: int) -> None:
+        base, self.vocabulary = vocabulary.base, vocabulary
+        least = base.alpha(capacity, 1)  # no word among the first `capacity` ones has less
+        octaves = np.arange(int(octave_of(least)), int(octave_of(base.alpha(0, 1))) + 1)
+        self.total = base.A
+        self.alpha = np.full(capacity + 1, least)
+        self._log_alpha = np.log(self.alpha)
+        classes = np.zeros(capacity + 1, np.int32)
+        self._screened = Words(1.0 / self.alpha, classes, octaves, least)
+        self.give_rest(base.rest(len(vocabulary)))
+
+    def give(self, numbers: slice, alpha: Floats | float) -> None:
+        """Set the base measure of some words."""
+        self.alpha[numbers] = alpha
+        self._log_alpha[numbers] = np.log(alpha)
+        self._screened.inverse_alpha[numbers] = 1.0 / np.asarray(alpha)
+        self._screened.classes[numbers] = octave_of(alpha) - self._screened.octaves[0]
+
+    def give_rest(self, alpha: float) -> None:
+        """Set the base measure of all words that are not known; no cluster has any of them."""
+        self.alpha[UNSEEN], self._log_alpha[UNSEEN] = alpha, np.log(alpha)
+
+    def grown(self, size: int) -> "VocabularyLikelihood":
+        """Return the same likelihood with room for `size` words and as many again."""
+        known = slice(1, len(self.vocabulary) + 1)
+        other = VocabularyLikelihood(self.vocabulary, 2 * size)
+        other.give(known, self.alpha[known])
+        return other
+
+    def base_measure(self, n_words: int) -> tuple[Floats, float]:
+        """Return alpha of the unknown words and the first `n_words` - 1 known, and A."""
+        return self.alpha[:n_words], self.total
+
+    def encode(self, X: Any) -> DocumentBatch:
+        """Return documents, what is not in the vocabulary as unknown."""
+        return DocumentBatch.of(as_documents(X), self.vocabulary.numbers)
+
+    def kernel_parameters(self, n_statistics: int) -> AsymmetricDirichletMultinomial:
+        """Return the parameters of the compiled score."""
+        return AsymmetricDirichletMultinomial(self.alpha, self._log_alpha, self.total)
+
+    def cache(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
+        """Return upper bounds of every word's share of the score, two bytes a cluster."""
+        return make_screen(self._screened, self.total, table, masses, n_clusters)
+
+    def __repr__(self) -> str:
+        return f"VocabularyLikelihood({self.vocabulary.base}, {len(self.vocabulary)} words)"

@@ -1,0 +1,94 @@
+"""What likelihoods of words share: the Dirichlet-multinomial's formulas, in NumPy."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, softmax
+
+from bnpstream.kernels.likelihoods import LONG_RUN
+from bnpstream.kernels.special import STIRLING_FROM
+from bnpstream.likelihoods.base import Floats, Likelihood, Row
+
+
+class WordLikelihood(Likelihood):
+    """Counts of words with Dirichlet word probabilities; the last statistic is the length."""
+
+    @abstractmethod
+    def base_measure(self, n_words: int) -> tuple[Floats, float]:
+        """Return alpha with shape (1,) or one a word, and A, the total of all words."""
+
+    def log_normalizer(self, statistics: Floats) -> Floats:
+        """Return sum_w log Gamma(alpha_w + S_w) - log Gamma(A + S.)."""
+        alpha, total = self.base_measure(statistics.shape[1] - 1)
+        numerator: Floats = gammaln(alpha + statistics[:, :-1]).sum(axis=1)
+        return numerator - gammaln(total + statistics[:, -1])
+
+    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
+        """Return log p(x | cluster) without log h(x): the urn drawn token by token.
+
+        Logarithms of single tokens are summed, those of a word that occurs often, and of the
+        length, by `log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7
+        words.
+        """
+        alpha, total = self.base_measure(statistics.shape[1] - 1)
+        columns, counts = np.asarray(row.columns)[:-1], row.values[:-1]
+        few = counts < LONG_RUN
+        repeats = counts[few].astype(np.int64)
+        words = np.repeat(columns[few], repeats)
+        seen = np.arange(words.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        base = alpha[words] if alpha.size > 1 else alpha
+        log_predictive: Floats = np.log(statistics[:, words] + (base + seen)).sum(axis=1)
+        for word, count in zip(columns[~few], counts[~few], strict=True):
+            base = alpha[word] if alpha.size > 1 else alpha
+            log_predictive += log_rising(statistics[:, word] + base, count)
+        return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
+
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        """Return E[theta_w] = (alpha_w + S_w) / (A + S.), shape (K, V)."""
+        alpha, total = self.base_measure(statistics.shape[1] - 1)
+        return (statistics[:, :-1] + alpha) / (statistics[:, -1:] + total)
+
+    def sample(
+        self, statistics: Floats, rng: np.random.Generator, *, length: int = 100, **options: Any
+    ) -> NDArray[np.int64]:
+        """Draw one document of `length` words from the posterior predictive of every cluster.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (K, V + 1)
+            Summed sufficient statistics.
+        rng : numpy.random.Generator
+            Source of randomness.
+        length : int
+            Words in every document.
+
+        Returns
+        -------
+        counts : ndarray of shape (K, V)
+        """
+        if options:
+            raise TypeError(f"{type(self).__name__}.sample takes length, not {', '.join(options)}")
+        alpha, _ = self.base_measure(statistics.shape[1] - 1)
+        shape = statistics[:, :-1] + alpha
+        # log Gamma(shape) = log Gamma(shape + 1) + log(uniform) / shape does not underflow.
+        log_gammas = (
+            np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
+        )
+        return rng.multinomial(length, softmax(log_gammas, axis=1))
+
+
+def log_rising(x: Floats, n: float) -> Floats:
+    """Return log Gamma(x + n) - log Gamma(x) of every x (twin: ``kernels.special.log_rising``)."""
+    head = np.arange(min(n, STIRLING_FROM))
+    total: Floats = np.log(np.add.outer(x, head)).sum(axis=1)
+    x, n = x + head.size, n - head.size
+    y = x + n
+    tail = _stirling_tail(y) - _stirling_tail(x)
+    return total + (x - 0.5) * np.log1p(n / x) + n * np.log(y) - n + tail
+
+
+def _stirling_tail(z: Floats) -> Floats:
+    s = z**-2.0
+    return (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188)))) / z
