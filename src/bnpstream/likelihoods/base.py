@@ -123,19 +123,30 @@ class Batch:
             indptr = self.statistics.indptr.astype(np.int64, copy=False)
             indices = self.statistics.indices.astype(np.uint32)
             values = self.statistics.data
-        none, nowhere = np.zeros(n + 1, np.int64), np.empty(0, np.int64)
-        return SparseRows(
-            indptr,
-            indices,
-            _plain(values),
-            _plain(self.log_base),
-            _plain(self.row_weights),
-            none,
-            nowhere,
-            none,
-            nowhere.astype(np.uint32),
-            np.empty(0),
-        )
+        return plain_rows(indptr, indices, values, self.log_base, self.row_weights)
+
+
+def plain_rows(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.integer],
+    values: Floats,
+    log_base: Floats,
+    weights: Floats,
+) -> SparseRows:
+    """Return rows for compiled loops, no tokens spelt out."""
+    none, nowhere = np.zeros(indptr.size, np.int64), np.empty(0, np.int64)
+    return SparseRows(
+        indptr,
+        columns.astype(np.uint32),
+        _plain(values),
+        _plain(log_base),
+        _plain(weights),
+        none,
+        nowhere,
+        none,
+        nowhere.astype(np.uint32),
+        np.empty(0),
+    )
 
 
 def _plain(values: Any) -> Floats:

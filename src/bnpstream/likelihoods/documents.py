@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from bnpstream.kernels.arrays import SparseRows
 from bnpstream.kernels.tokens import with_tokens
-from bnpstream.likelihoods.base import Batch, Floats, Row
+from bnpstream.likelihoods.base import Batch, Floats, Row, plain_rows
 from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
 
 Integers = NDArray[np.int64]
@@ -158,7 +158,6 @@ class DocumentBatch(Batch):
     @cached_property
     def kernel_rows(self) -> SparseRows:
         """Return the arrays for compiled loops."""
-        none, nowhere = np.zeros(len(self) + 1, np.int64), np.empty(0, np.int64)
-        rows = (self.indptr, self.columns.astype(np.uint32), self.values, self.log_base)
-        tokens = (none, nowhere, none, nowhere.astype(np.uint32), np.empty(0))
-        return with_tokens(SparseRows(*rows, self.row_weights, *tokens))
+        return with_tokens(
+            plain_rows(self.indptr, self.columns, self.values, self.log_base, self.row_weights)
+        )
