@@ -108,8 +108,8 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
         likeliest cluster at the moment the row arrived, or at the end of the call if rows were
-        revisited or clusters merged during it. After `fit` they are 0, 1, 2... without a gap: a
-        cluster that is no row's likeliest is not counted.
+        revisited or clusters merged during it. After `fit` and `refine` they are 0, 1, 2...
+        without a gap: a cluster that is no row's likeliest is not counted.
     label_ids_ : ndarray of shape (n_rows,)
         For the same rows: the stable id of that cluster.
     probabilities_ : ndarray of shape (n_rows,)
@@ -206,8 +206,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         fresh._finish(schedule)
         if schedule is not None:
             fresh._relabel(X)
-        # A cluster that is no row's likeliest leaves no gap.
-        fresh.labels_ = np.unique(fresh.label_ids_, return_inverse=True)[1]
+        fresh._close_gaps()
         self.__dict__ = fresh.__dict__
         return self
 
@@ -278,7 +277,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         kernel_for(batch)
         self.epochs_ = []
         self._keep(window.revisit(model, state, sites, batch, settings, revisits, kernel_for))
-        return self._relabel(X)
+        return self._relabel(X)._close_gaps()
 
     def _unfitted(self) -> Self:
         """Return a copy of the parameters alone."""
@@ -387,6 +386,11 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
             self.log_evidence_[here] = logsumexp(joint, axis=1)
             self.labels_[here], self.probabilities_[here] = likeliest(joint[:, :-1])
             self.label_ids_[here] = self.cluster_ids_[self.labels_[here]]
+
+    def _close_gaps(self) -> Self:
+        """Number labels without gaps: a cluster that is no row's likeliest has none."""
+        self.labels_ = np.unique(self.label_ids_, return_inverse=True)[1]
+        return self
 
     def __getattr__(self, name: str) -> Any:
         # While the first rows are kept, a throw-away model of them answers.
