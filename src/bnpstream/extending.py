@@ -5,7 +5,7 @@
 
 from bnpstream.kernels.dispatch import specialize
 from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
-from bnpstream.kernels.priors import new_weight, occupied_clusters
+from bnpstream.kernels.priors import discounting, occupied_clusters
 from bnpstream.kernels.special import log_rising
 from bnpstream.kernels.table import locate
 from bnpstream.likelihoods import Batch, Likelihood, PairedBatch, Row, plus
@@ -18,11 +18,11 @@ __all__ = [
     "PairedBatch",
     "Prior",
     "Row",
+    "discounting",
     "locate",
     "log_predictive_of",
     "log_predictive_of_new",
     "log_rising",
-    "new_weight",
     "occupied_clusters",
     "plus",
     "specialize",

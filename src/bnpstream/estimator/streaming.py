@@ -388,7 +388,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
             self.label_ids_[here] = self.cluster_ids_[self.labels_[here]]
 
     def _close_gaps(self) -> Self:
-        """Number labels without gaps: a cluster that is no row's likeliest has none."""
+        """Give labels numbers without gaps: a cluster that is no row's likeliest has none."""
         self.labels_ = np.unique(self.label_ids_, return_inverse=True)[1]
         return self
 

@@ -1,6 +1,7 @@
 """Prior weights of the clusters, compiled (twins: ``bnpstream.priors``)."""
 
 import math
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -104,16 +105,23 @@ def occupied_clusters(plain_count: bool, clusters: Clusters) -> float:
     return certain + doubtful
 
 
-@specialize(make_space, GeneralizedGammaParameters)
-@specialize(make_space, PitmanYorParameters)
-@specialize(make_space, PointParameters)
+def discounting(parameters: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated `new_weight` for priors whose discount is the same for all clusters.
+
+    Parameters
+    ----------
+    parameters : type
+        A NamedTuple class with a field `discount`.
+    """
+    specialize(make_space, parameters)(_nothing)
+    specialize(rule_of, parameters, inline=True)(_discounted)
+    return specialize(new_weight, parameters)
+
+
 def _nothing(prior, capacity):  # type: ignore[no-untyped-def]
     return 0
 
 
-@specialize(rule_of, GeneralizedGammaParameters, inline=True)
-@specialize(rule_of, PitmanYorParameters, inline=True)
-@specialize(rule_of, PointParameters, inline=True)
 def _discounted(prior, clusters, space):  # type: ignore[no-untyped-def]
     """Take the masses for weights: for these priors the discount is the same for all."""
     new, log_auxiliary = new_weight(prior, clusters)
@@ -223,7 +231,7 @@ def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> floa
     return prior.concentration * new / old
 
 
-@specialize(new_weight, GeneralizedGammaParameters)
+@discounting(GeneralizedGammaParameters)
 def _generalized_gamma(prior, clusters):  # type: ignore[no-untyped-def]
     n = clusters.totals[TOTAL_MASS]
     count = occupied_clusters(prior.plain_count, clusters)
@@ -236,12 +244,12 @@ def _generalized_gamma(prior, clusters):  # type: ignore[no-untyped-def]
     return prior.concentration * math.exp(prior.discount * log_shifted), mode
 
 
-@specialize(new_weight, PointParameters)
+@discounting(PointParameters)
 def _point(prior, clusters):  # type: ignore[no-untyped-def]
     return prior.new, clusters.totals[LOG_AUXILIARY]
 
 
-@specialize(new_weight, PitmanYorParameters)
+@discounting(PitmanYorParameters)
 def _pitman_yor(prior, clusters):  # type: ignore[no-untyped-def]
     count = occupied_clusters(prior.plain_count, clusters)
     return prior.concentration + prior.discount * count, clusters.totals[LOG_AUXILIARY]
