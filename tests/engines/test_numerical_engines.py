@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from numba import njit
 from row_by_row import Setup, assert_alike, compare
 
 import naive
 from bnpstream import DiagonalGaussian, StreamingMixture
 from bnpstream.inference import adf
+from bnpstream.kernels.arrays import TOTAL_MASS
+from bnpstream.kernels.priors import make_space, rule_of
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, log_joint
 from bnpstream.priors import GeneralizedGamma
@@ -86,15 +89,57 @@ def test_nggp_by_its_intensity_responds_as_the_oracle_on_kos(kos):
 
 
 def test_bits_do_not_depend_on_batches_nor_on_tables_made_before():
-    counts = documents(6, rows=200)
+    """In batches of one row nothing is remembered of the row before."""
+    counts = documents(6, rows=200, topics=12)
     whole = StreamingMixture(OTHERS["two_processes"]).partial_fit(counts)
     parts = StreamingMixture(OTHERS["two_processes"])
-    for part in np.split(counts, [1, 2, 50, 120]):
-        parts.partial_fit(part)
+    for row in counts:
+        parts.partial_fit(row[None])
     assert bits(whole.state_) == bits(parts.state_)
     copy = OTHERS["two_processes"].log_intensity
     anew = StreamingMixture(type(whole.prior)(lambda s: copy(s), 1.5)).partial_fit(counts)
     assert bits(whole.state_) == bits(anew.state_)
+
+
+@njit
+def _make_space(prior, capacity):
+    return make_space(prior, capacity)
+
+
+@njit
+def _rule_of(prior, clusters, space):
+    return rule_of(prior, clusters, space)
+
+
+def weights_of(prior, posteriors):
+    """Return the weights of posteriors one after the other, from one memory."""
+    space = _make_space(prior, posteriors[0].masses.size)
+    return [_rule_of(prior, clusters, space)[1].copy() for clusters in posteriors]
+
+
+def test_what_is_remembered_follows_the_posterior():
+    """Masses, vacancies or U may each change alone, and the row of the table come round again."""
+    model = Model(OTHERS["two_processes"], DirichletMultinomial(0.1))
+    batch = model.likelihood.encode(documents(10, rows=60))
+    state, parameters = adf.init(model, batch.n_statistics), model.prior.kernel_parameters()
+    list(adf.run(model, state, batch, adf.Settings(0.6, 1e-4)))
+    first, K = state.arrays, state.n_clusters
+    heavier, likelier, later = first.masses.copy(), first.log_vacancy.copy(), first.totals.copy()
+    heavier[1] += 0.5
+    likelier[:K] *= 0.1
+    later[TOTAL_MASS] *= 1.5
+    posteriors = [
+        first,
+        first._replace(masses=heavier),
+        first._replace(log_vacancy=likelier),
+        first._replace(totals=later),
+        first,
+    ]
+    found = weights_of(parameters, posteriors)
+    for clusters, weights in zip(posteriors, found, strict=True):
+        assert weights[:K].tobytes() == weights_of(parameters, [clusters])[0][:K].tobytes()
+    for k in range(1, 4):
+        assert not np.array_equal(found[k][:K], found[0][:K])
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
