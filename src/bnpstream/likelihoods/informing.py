@@ -75,11 +75,11 @@ def first_rows(cells: Floats) -> FirstRows:
         a pair is close      if sum_j d_j / v_j <= q,    P(chi2_D <= q) = 2/3,
         v_j = c * mean of d_j over close pairs,          c = P(chi2_D <= q) / P(chi2_{D+2} <= q),
 
-    is solved by iteration from below, beginning with the closest pairs. c makes the variance of a
-    single Gaussian a solution: it is what cutting off the far third takes away. Where v is smaller
-    than the clusters a step makes it larger; where it reaches between clusters there are too few
-    pairs, and a step makes it smaller. The result is the smallest scale at which the rows look
-    like Gaussians.
+    is solved by iteration from below, beginning with the closest pairs. c makes the variances of
+    a single Gaussian with independent columns a solution: it is what cutting off the far third
+    takes away. Where v is smaller than the clusters a step makes it larger; where it reaches
+    between separated clusters there are too few pairs, and a step makes it smaller. Correlated
+    columns make the result too small, and clusters that crowd few columns make it too large.
 
     v_j is at most the variance of the rows, and at least gap^2 / 12, the variance of rounding,
     where gap is the smallest difference between two values of the column (so that columns of few
