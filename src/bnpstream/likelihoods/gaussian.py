@@ -18,9 +18,11 @@ from bnpstream.likelihoods.cells import (
     no_options,
     require_positive,
 )
-from bnpstream.likelihoods.informing import location_and_scale
+from bnpstream.likelihoods.informing import FirstRows, first_rows
 
 LOG_PI = float(np.log(np.pi))
+STRENGTH_IF_GIVEN = 0.01
+"""kappa of a base measure with mean and scale of its own: a weak one."""
 
 
 def _counted(n: Floats) -> Floats:
@@ -46,11 +48,12 @@ class _Normal(ColumnLikelihood):
     """What the Gaussians share: a base measure for the mean, left open until rows are seen."""
 
     mean: ArrayLike | None = None
-    mean_strength: float = 0.01
+    mean_strength: float | None = None
     degrees: float | None = None
 
     def __post_init__(self) -> None:
-        require_positive("mean_strength", self.mean_strength)
+        if self.mean_strength is not None:
+            require_positive("mean_strength", self.mean_strength)
         if self.mean is not None:
             as_vector("mean", self.mean)
 
@@ -59,6 +62,17 @@ class _Normal(ColumnLikelihood):
         """Return D."""
         self.require_informed()
         return as_vector("mean", self.mean).size
+
+    @property
+    def _strength(self) -> float:
+        """Return kappa."""
+        return STRENGTH_IF_GIVEN if self.mean_strength is None else float(self.mean_strength)
+
+    def _strength_from(self, rows: FirstRows, variance: Any) -> float:
+        """Return kappa, from the first rows if it is open."""
+        if self.mean_strength is not None:
+            return self.mean_strength
+        return rows.mean_strength(as_vector("variance", variance, rows.mean.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +89,13 @@ class Gaussian(_Normal):
     ----------
     mean : array-like of shape (D,), optional
         m: where clusters are expected. Default the centre of the first rows.
-    mean_strength : float
-        kappa: how many rows the expectation of a cluster's mean is worth.
+    mean_strength : float, optional
+        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
+        rows: their share of variance within clusters, so that means are expected to spread as the
+        rows do; .01 if mean and scale are given.
     degrees : float, optional
-        nu > D + 1: how many rows the expectation of a cluster's covariance is worth, and D more.
-        Default D + 2, the least informative whole number that has an expectation.
+        nu > D + 1: how many rows, and D + 1 more, the expectation of the covariance is worth.
+        Default 2D + 2: the expectation is worth D + 1 rows, as many as determine a covariance.
     covariance : array-like of shape (D, D), optional
         C: the covariance that is expected within a cluster. Default from the first rows.
 
@@ -90,7 +106,7 @@ class Gaussian(_Normal):
     >>> batch = likelihood.encode([[0.0, 0.0], [3.0, 4.0]])
     >>> empty = np.zeros((1, batch.n_statistics))
     >>> [round(float(likelihood.log_predictive(empty, batch.row(i))[0]), 4) for i in range(2)]
-    [-5.3544, -5.9073]
+    [-5.9422, -6.2197]
     """
 
     covariance: ArrayLike | None = None
@@ -123,11 +139,13 @@ class Gaussian(_Normal):
         """Return this family with what is open taken from some rows."""
         if self.is_informed:
             return self
-        mean, variance = location_and_scale(as_cells(X))
+        rows = first_rows(as_cells(X))
+        covariance = np.diag(rows.within) if self.covariance is None else self.covariance
         return replace(
             self,
-            mean=mean if self.mean is None else self.mean,
-            covariance=np.diag(variance) if self.covariance is None else self.covariance,
+            mean=rows.mean if self.mean is None else self.mean,
+            mean_strength=self._strength_from(rows, np.diagonal(covariance)),
+            covariance=covariance,
         )
 
     @property
@@ -140,10 +158,10 @@ class Gaussian(_Normal):
     def _base(self) -> tuple[Floats, float, float, Floats]:
         """Return m, kappa, nu and Psi."""
         D = self.n_columns
-        degrees = float(D + 2 if self.degrees is None else self.degrees)
+        degrees = float(2 * D + 2 if self.degrees is None else self.degrees)
         covariance = np.asarray(self.covariance, dtype=np.float64)
         mean = as_vector("mean", self.mean)
-        return mean, float(self.mean_strength), degrees, (degrees - D - 1.0) * covariance
+        return mean, self._strength, degrees, (degrees - D - 1.0) * covariance
 
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return ones, cells and products of cells, the lower triangle row by row."""
@@ -244,10 +262,12 @@ class DiagonalGaussian(_Normal):
     ----------
     mean : array-like of shape (D,), optional
         m: where clusters are expected. Default the centre of the first rows.
-    mean_strength : float
-        kappa: how many rows the expectation of a cluster's mean is worth.
+    mean_strength : float, optional
+        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
+        rows: their share of variance within clusters, so that means are expected to spread as the
+        rows do; .01 if mean and scale are given.
     degrees : float, optional
-        nu > 2: how many rows the expectation of a variance is worth. Default 3.
+        nu > 2: how many rows, and 2 more, the expectation of a variance is worth. Default 4.
     variance : array-like of shape (D,), optional
         v: the variances that are expected within a cluster; one number is for all columns. Default
         from the first rows.
@@ -273,11 +293,13 @@ class DiagonalGaussian(_Normal):
         """Return this family with what is open taken from some rows."""
         if self.is_informed:
             return self
-        mean, variance = location_and_scale(as_cells(X))
+        rows = first_rows(as_cells(X))
+        variance = rows.within if self.variance is None else self.variance
         return replace(
             self,
-            mean=mean if self.mean is None else self.mean,
-            variance=variance if self.variance is None else self.variance,
+            mean=rows.mean if self.mean is None else self.mean,
+            mean_strength=self._strength_from(rows, variance),
+            variance=variance,
         )
 
     @property
@@ -289,9 +311,9 @@ class DiagonalGaussian(_Normal):
     def _base(self) -> tuple[Floats, float, float, Floats]:
         """Return m, kappa, a and b."""
         mean = as_vector("mean", self.mean)
-        shape = 0.5 * float(3.0 if self.degrees is None else self.degrees)
+        shape = 0.5 * float(4.0 if self.degrees is None else self.degrees)
         variance = as_vector("variance", self.variance, mean.size)
-        return mean, float(self.mean_strength), shape, (shape - 1.0) * variance
+        return mean, self._strength, shape, (shape - 1.0) * variance
 
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return ones, cells and squares of the cells that are there."""
@@ -383,10 +405,12 @@ class SphericalGaussian(DiagonalGaussian):
     ----------
     mean : array-like of shape (D,), optional
         m: where clusters are expected. Default the centre of the first rows.
-    mean_strength : float
-        kappa: how many rows the expectation of a cluster's mean is worth.
+    mean_strength : float, optional
+        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
+        rows: their share of variance within clusters, so that means are expected to spread as the
+        rows do; .01 if mean and scale are given.
     degrees : float, optional
-        nu > 2: how many cells the expectation of the variance is worth. Default 3.
+        nu > 2: how many cells, and 2 more, the expectation of the variance is worth. Default 4.
     variance : float, optional
         v: the variance that is expected within a cluster. Default from the first rows.
     """
@@ -403,11 +427,13 @@ class SphericalGaussian(DiagonalGaussian):
         """Return this family with what is open taken from some rows."""
         if self.is_informed:
             return self
-        mean, variance = location_and_scale(as_cells(X))
+        rows = first_rows(as_cells(X))
+        variance = rows.common_variance if self.variance is None else self.variance
         return replace(
             self,
-            mean=mean if self.mean is None else self.mean,
-            variance=float(variance.mean()) if self.variance is None else self.variance,
+            mean=rows.mean if self.mean is None else self.mean,
+            mean_strength=self._strength_from(rows, variance),
+            variance=variance,
         )
 
     def _posterior(self, statistics: Floats) -> _Posterior:

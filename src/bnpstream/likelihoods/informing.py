@@ -1,17 +1,92 @@
-"""Weakly informative base measures from the scale of the first rows."""
+"""Weakly informative base measures from the first rows: where clusters are, and how wide."""
+
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 from bnpstream.likelihoods.base import Floats
 
-WITHIN = 0.1
-"""Share of a column's variance that is expected within a cluster."""
-LEAST_VARIANCE = 1e-12
-"""Of the squared size of a column: a constant one has to have some variance."""
+CLOSE = 2.0 / 3.0
+"""Share of the pairs of one cluster that count as close."""
+NEIGHBOURS = 5
+"""The first guess takes as many pairs as if every row had this many neighbours."""
+MOST_STEPS = 200
+TOLERANCE = 1e-3
+"""Of a variance, relative, between two steps."""
+PAIR_CELLS = 2**21
+"""(pair, column) cells that are looked at: 16 MiB. Of more rows, every second, third, ... is."""
+OUTERMOST = 0.025
+"""Share of the cells of a column, at either end, that may be outliers."""
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+"""Of the size of a column: differences that are no more than noise of the arithmetic."""
+LEAST_RANGE = 1e-150
+"""Below it, squares would underflow."""
 
 
-def location_and_scale(cells: Floats) -> tuple[Floats, Floats]:
-    """Return a centre, and the variance expected within a cluster, of every column.
+class FirstRows(NamedTuple):
+    """What the first rows say about every column."""
+
+    mean: Floats
+    """(D,): centre of the rows."""
+    within: Floats
+    """(D,): variance expected within a cluster."""
+    spread: Floats
+    """(D,): variance of the rows, outliers drawn in."""
+    varies: Floats
+    """(D,): 1, or 0 for a column that is constant so far, about which nothing is known."""
+
+    def mean_strength(self, variance: Floats) -> float:
+        """Return kappa with which the means of clusters are expected to spread as the rows do.
+
+        A base measure with covariance C expects a mean at a squared distance of D / kappa from the
+        centre, in units of C; the rows are at sum_j T_j / C_jj. So kappa is the harmonic mean of
+        the shares C_jj / T_j of variance that is within clusters, of which none counts as more
+        than 1. A larger kappa would take the distance between clusters for their width.
+
+        Parameters
+        ----------
+        variance : ndarray of shape (D,)
+            C_jj.
+        """
+        ratios = np.maximum(self.spread / variance, 1.0)
+        return float(np.average(ratios, weights=self._weights) ** -1.0)
+
+    @property
+    def common_variance(self) -> float:
+        """Return the mean of the variances within clusters."""
+        return float(np.average(self.within, weights=self._weights))
+
+    @property
+    def _weights(self) -> Floats:
+        """Return what columns count: only those that vary, if there are any."""
+        return self.varies if self.varies.any() else np.ones_like(self.varies)
+
+
+def first_rows(cells: Floats) -> FirstRows:
+    """Return centre, variance within clusters and variance of every column.
+
+    Differences of two rows of one cluster have twice its covariance, and tell nothing of where the
+    cluster is; pairs of rows of two clusters are further apart. So the variance within clusters
+    can be had from close pairs without knowing the clusters (Art, Gnanadesikan & Kettenring 1982,
+    "Data-based metrics for cluster analysis"). With d_j half the squared difference of a pair in
+    column j and v the variances,
+
+        a pair is close      if sum_j d_j / v_j <= q,    P(chi2_D <= q) = 2/3,
+        v_j = c * mean of d_j over close pairs,          c = P(chi2_D <= q) / P(chi2_{D+2} <= q),
+
+    is solved by iteration from below, beginning with the closest pairs. c makes the variances of
+    a single Gaussian with independent columns a solution: it is what cutting off the far third
+    takes away. Where v is smaller than the clusters a step makes it larger; where it reaches
+    between separated clusters there are too few pairs, and a step makes it smaller. Correlated
+    columns make the result too small, and clusters that crowd few columns make it too large.
+
+    v_j is at most the variance of the rows, and at least gap^2 / 12, the variance of rounding,
+    where gap is the smallest difference between two values of the column (so that columns of few
+    values do not get variance zero). Correlations are left to the clusters. Centre and spread are
+    mean and variance with the outermost cells of either side drawn in to the 2.5 and 97.5 per cent
+    points. All of it moves with shifts and scales of single columns. Missing cells are left out: a
+    pair has the columns that both rows have.
 
     Parameters
     ----------
@@ -20,12 +95,76 @@ def location_and_scale(cells: Floats) -> tuple[Floats, Floats]:
 
     Returns
     -------
-    mean, variance : ndarray of shape (D,)
+    FirstRows
+        A column that is constant so far has its size, squared, for both variances, or 1 if it is
+        zero or missing: wide enough for what may come, and of no effect while it stays constant.
     """
-    there = ~np.isnan(cells)
-    count = np.maximum(there.sum(axis=0), 1)
-    mean = np.where(there, cells, 0.0).sum(axis=0) / count
-    variance = (np.where(there, cells - mean, 0.0) ** 2).sum(axis=0) / count
-    size = LEAST_VARIANCE * mean**2
-    variance = np.where(variance > size, variance, np.where(size > 0.0, size, 1.0))
-    return mean, WITHIN * variance
+    low, high = np.fmin.reduce(cells, axis=0), np.fmax.reduce(cells, axis=0)
+    low, high = (np.where(np.isnan(end), 0.0, end) for end in (low, high))
+    size = np.maximum(np.abs(low), np.abs(high))
+    noise = np.maximum(ROUNDING * size, LEAST_RANGE)
+    varies = high - low > noise
+    unit = np.where(varies, high - low, np.where(size > LEAST_RANGE, size, 1.0))
+
+    mean, within, spread = (np.full(low.size, value) for value in (0.0, 1.0, 1.0))
+    if varies.any():
+        values = ((cells - low) / unit)[:, varies]  # from 0 to 1
+        mean[varies], spread[varies] = _moments(_drawn_in(values))
+        floor = _smallest_gap(values, (noise / unit)[varies]) ** 2 / 12.0
+        within[varies] = _variance_of_close_pairs(values, floor)
+    return FirstRows(low + unit * mean, within * unit**2, spread * unit**2, varies.astype(float))
+
+
+def _moments(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance of the cells of every column that are there."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=0)
+    mean: Floats = np.where(there, values, 0.0).sum(axis=0) / count
+    variance: Floats = (np.where(there, values - mean, 0.0) ** 2).sum(axis=0) / count
+    return mean, variance
+
+
+def _drawn_in(values: Floats) -> Floats:
+    """Return the cells with the outermost of every column replaced by the next ones."""
+    low, high = np.nanquantile(values, [OUTERMOST, 1.0 - OUTERMOST], axis=0)
+    drawn_in: Floats = np.clip(values, low, high)
+    return drawn_in
+
+
+def _smallest_gap(values: Floats, noise: Floats) -> Floats:
+    """Return the smallest difference between two values of a column that is above the noise."""
+    gaps = np.diff(np.sort(values, axis=0), axis=0)
+    smallest: Floats = np.where(gaps > noise, gaps, 1.0).min(axis=0)
+    return smallest
+
+
+def _variance_of_close_pairs(values: Floats, floor: Floats) -> Floats:
+    """Return v, see `first_rows`."""
+    ceiling: Floats = np.maximum(_moments(values)[1], floor)
+    D = values.shape[1]
+    n_most = 1 + int(np.sqrt(2.0 * PAIR_CELLS / D))
+    values = values[:: -(-len(values) // n_most)]
+    one, other = np.triu_indices(len(values), 1)
+    halves = 0.5 * (values[one] - values[other]) ** 2
+    there = (~np.isnan(halves)).astype(float)
+    shared = there.sum(axis=1).astype(np.intp)
+    halves = np.where(there > 0.0, halves, 0.0)[shared > 0]
+    there, shared = there[shared > 0], shared[shared > 0]
+    if not shared.size:
+        return ceiling
+
+    sizes = np.arange(1, D + 1)
+    reach = np.asarray(chi2.ppf(CLOSE, sizes))[shared - 1]
+    inflation = CLOSE / np.asarray(chi2.cdf(chi2.ppf(CLOSE, sizes), sizes + 2))[shared - 1]
+    distance = halves @ (1.0 / ceiling) / shared
+    nearest = min(NEIGHBOURS / (len(values) - 1), 1.0)
+    variance: Floats = np.clip(ceiling * np.quantile(distance, nearest), floor, ceiling)
+    for _ in range(MOST_STEPS):
+        close = (halves @ (1.0 / variance) <= reach).astype(float)
+        count = close @ there
+        found = (close * inflation) @ halves / np.maximum(count, 1.0)
+        before = variance
+        variance = np.where(count > 0.0, np.clip(found, floor, ceiling), before)
+        if (np.abs(variance - before) <= TOLERANCE * before).all():
+            break
+    return variance
