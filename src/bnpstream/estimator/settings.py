@@ -1,15 +1,18 @@
 """What the parameters of a streaming estimator amount to: settings of a visit, and a schedule."""
 
+import dataclasses
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bnpstream.estimator.base import MixtureEstimator, require_number, require_whole
 from bnpstream.inference import adf, window
+from bnpstream.likelihoods import ColumnLikelihood
 from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
+EVEN_ODDS = 0.0
 
 
 def settings_of(
@@ -41,7 +44,7 @@ class ScheduledEstimator(MixtureEstimator):
     n_revisits: int
     tol: float
     keep_sites: bool
-    merge_threshold: float | None
+    merge_threshold: float | Literal["auto"] | None
     merge_every: int
 
     def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
@@ -51,8 +54,7 @@ class ScheduledEstimator(MixtureEstimator):
         n_revisits = require_whole("n_revisits", self.n_revisits, 1)
         merge_every = require_whole("merge_every", self.merge_every, 1)
         require_number("tol", self.tol, 0.0, np.inf)
-        if self.merge_threshold is not None:
-            require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
+        threshold = self._given_merge_threshold()
         self._check_engine()
         self._settings()
         if n_passes > 1 and size > 0:
@@ -62,15 +64,29 @@ class ScheduledEstimator(MixtureEstimator):
             )
         if self.keep_sites and size > 0:
             raise ValueError(f"keep_sites=True keeps all sites, revisit={size} the last: give one")
-        merging = (self.tol, self.merge_threshold)
+        merging = (self.tol, threshold)
         if batch_fit and n_passes > 1:
             return window.Schedule(None, n_passes - 1, *merging)
         if size > 0:
             return window.Schedule(size, n_revisits, *merging)
         if self.keep_sites:
             return window.Schedule(None, 0, *merging)
-        if self.merge_threshold is not None:
+        if threshold is not None:
             return window.Schedule(merge_every, 0, *merging)
+        return None
+
+    def _given_merge_threshold(self) -> float | None:
+        """Return the log odds that merges must exceed on the way; None if there are none."""
+        if self.merge_threshold is None or self.merge_threshold == "auto":
+            return None
+        return require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
+
+    def _last_merges(self, schedule: window.Schedule) -> window.Schedule | None:
+        """Return a schedule of merges once all passes over rows of cells are done, or None."""
+        all_passes = schedule.size is None and schedule.n_revisits > 0
+        cells = isinstance(self.likelihood_, ColumnLikelihood)
+        if self.merge_threshold == "auto" and all_passes and cells:
+            return dataclasses.replace(schedule, merge_threshold=EVEN_ODDS)
         return None
 
     def _settings(self) -> adf.Settings:

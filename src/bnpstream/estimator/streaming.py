@@ -81,11 +81,12 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         (half the summed absolute change).
     keep_sites : bool
         Keep what every row contributed, so that `refine` can revisit rows given again.
-    merge_threshold : float, optional
-        Merge two clusters that share rows when the model's log odds exceed this; by default
-        clusters are never merged. 0 is even odds; 5, about 150 to 1, is conservative. Merging
-        happens after every `merge_every` rows, or at each full window, or with `keep_sites` in
-        `refine`, and to finish.
+    merge_threshold : float, "auto" or None
+        Merge two clusters that share rows when the model's log odds exceed this. 0 is even odds; 5,
+        about 150 to 1, is conservative. Merging happens after every `merge_every` rows, or at each
+        full window, or with `keep_sites` in `refine`, and to finish. None never merges. "auto"
+        merges at even odds once the passes of `fit` over rows of cells are done, and sweeps again;
+        documents are never merged by it.
     merge_every : int
         Rows between merges where there is no window.
     engine : {"auto", "compiled", "reference"}
@@ -168,7 +169,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         n_revisits: int = 1,
         tol: float = 1e-4,
         keep_sites: bool = False,
-        merge_threshold: float | None = None,
+        merge_threshold: float | Literal["auto"] | None = "auto",
         merge_every: int = 1000,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
@@ -272,7 +273,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
                 "refine needs the rows absorbed so far, in order and with the weights they had; "
                 "these are others"
             )
-        revisits = window.Schedule(None, sweeps, self.tol, self.merge_threshold)
+        revisits = window.Schedule(None, sweeps, self.tol, self._given_merge_threshold())
         kernel_for = partial(self._kernel, model)
         kernel_for(batch)
         self.epochs_ = []
@@ -431,6 +432,8 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
         posterior = (model, self.state_, self.window_)
         self._keep(window.finish(*posterior, settings, schedule, kernel_for))
+        if (last := self._last_merges(schedule)) is not None:
+            self._keep(window.finish(*posterior, settings, last, kernel_for))
         if not self.keep_sites:
             self.window_.freeze(self.window_.n_rows)
 

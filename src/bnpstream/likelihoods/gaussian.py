@@ -377,10 +377,10 @@ class DiagonalGaussian(_Normal):
     def with_column(self, cells: Floats) -> "DiagonalGaussian":
         """Return this family with one more column, its base measure taken from some cells."""
         mean = self._base[0]
-        new_mean, new_variance = location_and_scale(cells.reshape(-1, 1))
+        new = first_rows(cells.reshape(-1, 1))
         variance = as_vector("variance", self.variance, mean.size)
         return replace(
-            self, mean=np.append(mean, new_mean), variance=np.append(variance, new_variance)
+            self, mean=np.append(mean, new.mean), variance=np.append(variance, new.within)
         )
 
     def with_empty_column(self, statistics: Floats) -> Floats:
