@@ -71,7 +71,7 @@ def test_shipped_checks_pass_where_the_base_measure_is_learnt(name):
 @pytest.mark.parametrize("name", ["gaussian", "diagonal", "spherical"])
 def test_shipped_checks_pass_far_from_zero(name):
     """Engines agree to 1e-10 there too: what they round, they round alike."""
-    for number in range(5):
+    for number in range(2):
         rows = np.random.default_rng((66, 5, number)).normal(size=(20, 2)) + 1e6
         check_likelihood(type(FAMILIES[name].likelihood)().informed(rows), rows)
 
