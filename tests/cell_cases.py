@@ -81,10 +81,11 @@ SPHERICAL = SphericalGaussian(**_normal, degrees=4.5, variance=0.9)
 POISSON = Poisson(mean=RATES, shape=SHAPE)
 BERNOULLI = Bernoulli(mean=SHARES, strength=STRENGTH)
 CATEGORICAL = Categorical(levels=LEVELS, alpha=0.6)
+ROUND = SphericalGaussian(mean=MEAN[:2], mean_strength=0.01, degrees=3.0, variance=0.9)
 MIXED = Product(
     [
         ("real", DIAGONAL, slice(0, 3)),
-        ("round", SphericalGaussian(mean=MEAN[:2], variance=0.9), [3, 4]),
+        ("round", ROUND, [3, 4]),
         ("counts", POISSON, [5, 6, 7]),
         ("truths", BERNOULLI, [8, 9, 10]),
         ("labels", CATEGORICAL, [11, 12, 13]),

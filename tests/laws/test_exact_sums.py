@@ -28,10 +28,11 @@ SPREAD = np.array([1.0, 1e-3])
 """Of the second column: a billionth of its value."""
 MEAN, WEAK = [0.0, FAR], 1e-14
 """So weak that the distance of a cluster from the expected mean does not hide its spread."""
+_base = {"mean": MEAN, "mean_strength": WEAK}
 FAMILIES = {
-    "gaussian": Gaussian(mean=MEAN, mean_strength=WEAK, covariance=np.diag(SPREAD**2)),
-    "diagonal": DiagonalGaussian(mean=MEAN, mean_strength=WEAK, variance=SPREAD**2),
-    "spherical": SphericalGaussian(mean=MEAN, mean_strength=WEAK, variance=1e-4),
+    "gaussian": Gaussian(**_base, degrees=4.0, covariance=np.diag(SPREAD**2)),
+    "diagonal": DiagonalGaussian(**_base, degrees=3.0, variance=SPREAD**2),
+    "spherical": SphericalGaussian(**_base, degrees=3.0, variance=1e-4),
 }
 families = pytest.mark.parametrize("name", FAMILIES)
 
