@@ -67,12 +67,14 @@ class NumberLearner(Learner):
         for record in records:
             self._wait(record)
         ready = [name for name, seen in self.waiting.items() if len(seen) >= values_needed]
-        likelihood = DiagonalGaussian(mean=np.empty(0), variance=np.empty(0))
-        for name in sorted(ready or self.waiting, key=repr):
-            likelihood = likelihood.with_column(np.array(self.waiting.pop(name)))
-            self.columns[name] = len(self.columns)
+        names = sorted(ready or self.waiting, key=repr)
+        self.columns = {name: j for j, name in enumerate(names)}
         # What did not become a column is seen again when the records are learnt.
         self.waiting = {}
+        likelihood = DiagonalGaussian(mean=np.empty(0), variance=np.empty(0))
+        if names:
+            rows = [self._row(as_numbers(record)) for record in records]
+            likelihood = DiagonalGaussian().informed(np.array(rows))
         super().__init__(prior, settings, likelihood, 2 * likelihood.n_pairs)
         self.likelihood = likelihood
 
