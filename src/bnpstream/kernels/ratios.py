@@ -2,8 +2,9 @@
 
 That is u kappa_1(u) and r_m(u) = u kappa_{m+1}(u) / kappa_m(u), the mean of us under
 s^m e^{-us} rho(s). The latter is tabulated as r / (m - discount), which is smooth down to
-m = discount: polynomials of degree DEGREE in v = log u and in x = log(1 + m - discount), a piece a
-cell of WIDTH in both.
+m = discount: polynomials of degree DEGREE in v = log u and in x = log(LEAST + m - discount), a piece
+a cell of WIDTH in both. What happens at sizes just below the discount is then far away in x, unless
+it is within LEAST of it.
 
 A cell is made when it is first needed. Its content depends on rho and on where it lies, on nothing
 else, so it never matters when that is. Both engines read the same tables.
@@ -25,7 +26,9 @@ WIDTH = 0.25
 BELOW, ABOVE = 48.0, 80.0
 """How far the table reaches from its center, in v: u 1e-21 to 1e34 times as large."""
 ROWS = round((BELOW + ABOVE) / WIDTH)
-COLUMNS = 88
+LEAST = 2.0**-10
+LOG_LEAST = math.log(LEAST)
+COLUMNS = 116
 """Up to m = e^22, more rows than any stream has."""
 
 EDGE = 1.0 + 1e-9
@@ -70,7 +73,7 @@ def make_cell(table: Ratios, j: int, column: int) -> None:
             values[0, b] = math.exp(v + moment(table.intensity, 1.0, v)[0])
             continue
         for a in range(DEGREE + 1):
-            excess = math.expm1(WIDTH * (column + 0.5 + 0.5 * NODES[a]))
+            excess = LEAST * math.expm1(WIDTH * (column + 0.5 + 0.5 * NODES[a]))
             values[a, b] = moment(table.intensity, table.intensity.discount + excess, v)[1] / excess
     for d in range(DEGREE + 1):
         if column == COLUMNS:
@@ -100,7 +103,7 @@ def ratio_in(table: Ratios, j: int, m: float, share: float, out: Floats) -> None
     if not excess > 0.0:
         out[:] = 0.0
         return
-    place = math.log1p(excess) / WIDTH
+    place = (math.log(LEAST + excess) - LOG_LEAST) / WIDTH
     column = min(int(place), COLUMNS - 1)
     if not table.made[j, column]:
         make_cell(table, j, column)
