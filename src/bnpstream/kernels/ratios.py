@@ -2,9 +2,9 @@
 
 That is u kappa_1(u) and r_m(u) = u kappa_{m+1}(u) / kappa_m(u), the mean of us under
 s^m e^{-us} rho(s). The latter is tabulated as r / (m - discount), which is smooth down to
-m = discount: polynomials of degree DEGREE in v = log u and in x = log(LEAST + m - discount), a piece
-a cell of WIDTH in both. What happens at sizes just below the discount is then far away in x, unless
-it is within LEAST of it.
+m = discount: polynomials of degree DEGREE in v = log u and in x = log(LEAST + m - discount), a
+piece a cell of WIDTH in both. What happens at sizes just below the discount is then far away in x,
+unless it is within LEAST of it.
 
 A cell is made when it is first needed. Its content depends on rho and on where it lies, on nothing
 else, so it never matters when that is. Both engines read the same tables.
