@@ -14,8 +14,8 @@ NEIGHBOURS = 5
 MOST_STEPS = 200
 TOLERANCE = 1e-3
 """Of a variance, relative, between two steps."""
-PAIR_CELLS = 2**21
-"""(pair, column) cells that are looked at: 16 MiB. Of more rows, every second, third, ... is."""
+PAIR_CELLS = 2**20
+"""(pair, column) cells that are looked at: 8 MiB. Of more rows, every second, third, ... is."""
 OUTERMOST = 0.025
 """Share of the cells of a column, at either end, that may be outliers."""
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
