@@ -1,7 +1,7 @@
 """Real columns: Gaussians with full, diagonal and spherical covariance."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,10 +80,11 @@ class Gaussian(_Normal):
     """Real columns with any covariance: normal-inverse-Wishart.
 
     x ~ N(mu, Sigma), mu ~ N(m, Sigma / kappa), Sigma ~ IW(nu, (nu - D - 1) C). A row in a
-    cluster is Student's t:
+    cluster is Student's t. With kappa' = kappa + n, f = nu + n - D + 1 degrees of freedom,
+    m' = (kappa m + sum x)/kappa' and Q = Psi' (kappa' + 1)/kappa', Psi' the posterior's Psi,
 
-        log p(x | S) = log Gamma((nu' + D')/2) - log Gamma(nu'/2) ... with nu' = nu + n - D + 1,
-        mean m' = (kappa m + sum x)/(kappa + n) and scale Psi' (kappa' + 1)/(kappa' nu').
+        log p(x | S) = log Gamma((f + D)/2) - log Gamma(f/2) - D/2 log pi - log|Q|/2
+                     - (f + D)/2 log(1 + (x - m')^T Q^-1 (x - m')).
 
     Parameters
     ----------
@@ -289,12 +290,16 @@ class DiagonalGaussian(_Normal):
         """Return whether mean and variance are known."""
         return self.mean is not None and self.variance is not None
 
-    def informed(self, X: Any) -> "DiagonalGaussian":
+    def _variance_from(self, rows: FirstRows) -> ArrayLike:
+        """Return v as the first rows have it."""
+        return rows.within
+
+    def informed(self, X: Any) -> Self:
         """Return this family with what is open taken from some rows."""
         if self.is_informed:
             return self
         rows = first_rows(as_cells(X))
-        variance = rows.within if self.variance is None else self.variance
+        variance = self._variance_from(rows) if self.variance is None else self.variance
         return replace(
             self,
             mean=rows.mean if self.mean is None else self.mean,
@@ -423,18 +428,8 @@ class SphericalGaussian(DiagonalGaussian):
                 "column"
             )
 
-    def informed(self, X: Any) -> "SphericalGaussian":
-        """Return this family with what is open taken from some rows."""
-        if self.is_informed:
-            return self
-        rows = first_rows(as_cells(X))
-        variance = rows.common_variance if self.variance is None else self.variance
-        return replace(
-            self,
-            mean=rows.mean if self.mean is None else self.mean,
-            mean_strength=self._strength_from(rows, variance),
-            variance=variance,
-        )
+    def _variance_from(self, rows: FirstRows) -> float:
+        return rows.common_variance
 
     def _posterior(self, statistics: Floats) -> _Posterior:
         m, kappa, a, b = self._base
