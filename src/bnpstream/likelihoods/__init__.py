@@ -2,9 +2,11 @@
 
 from bnpstream.likelihoods.auto import Automatic
 from bnpstream.likelihoods.base import Batch, Likelihood, PairedBatch, Row, plus
+from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import ColumnLikelihood
-from bnpstream.likelihoods.discrete import Bernoulli, Categorical, Poisson
-from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian, SphericalGaussian
+from bnpstream.likelihoods.diagonal import DiagonalGaussian, SphericalGaussian
+from bnpstream.likelihoods.discrete import Bernoulli, Poisson
+from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
 from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood

@@ -7,10 +7,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood
+from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import as_cells
-from bnpstream.likelihoods.discrete import Bernoulli, Categorical
+from bnpstream.likelihoods.diagonal import DiagonalGaussian
+from bnpstream.likelihoods.discrete import Bernoulli
 from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
-from bnpstream.likelihoods.gaussian import DiagonalGaussian, Gaussian
+from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
 
