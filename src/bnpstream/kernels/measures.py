@@ -29,9 +29,9 @@ from bnpstream.kernels.dispatch import specialize
 from bnpstream.kernels.priors import (
     LONGEST_STEP,
     NEWTON_STEPS,
-    NEWTON_TOLERANCE,
     Rule,
     make_space,
+    newton_step,
     rule_of,
 )
 from bnpstream.kernels.ratios import (
@@ -135,18 +135,9 @@ def find_root(prior: NumericalParameters, clusters: Clusters, space: Any) -> flo
         new, new_slope = value_at(tables, j, arrival_in(tables, j), v, tables.intensity.discount)
         g = n - prior.concentration * new - old
         slope = -prior.concentration * new_slope - old_slope - TINY
-        if g > 0.0:
-            low = v
-        else:
-            high = v
-        step = min(max(-g / slope, -longest), longest)
-        if abs(step) <= NEWTON_TOLERANCE:
-            return v + step
-        if not (math.isfinite(low) and math.isfinite(high)):
-            longest *= 2.0
-        elif not (low < v + step < high):
-            step = 0.5 * (low + high) - v
-        v += step
+        found, v, low, high, longest = newton_step(g, slope, v, low, high, longest)
+        if found:
+            return v
     return v
 
 

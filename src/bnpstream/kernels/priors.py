@@ -155,6 +155,28 @@ def auxiliary_terms(prior: Any, v: float) -> tuple[float, float, float]:
     return small / (1.0 + small), 1.0 / (1.0 + small), log_tilt + math.log1p(small)
 
 
+@inlined
+def newton_step(
+    g: float, slope: float, v: float, low: float, high: float, longest: float
+) -> tuple[bool, float, float, float, float]:
+    """Return whether the root of a falling g is found, the next v, and what is known of it.
+
+    The step is kept inside the bracket (low, high), and is at most `longest` until there is one.
+    """
+    if g > 0.0:
+        low = v
+    else:
+        high = v
+    step = min(max(-g / slope, -longest), longest)
+    if abs(step) <= NEWTON_TOLERANCE:
+        return True, v + step, low, high, longest
+    if not (math.isfinite(low) and math.isfinite(high)):
+        longest *= 2.0
+    elif not (low < v + step < high):
+        step = 0.5 * (low + high) - v
+    return False, v + step, low, high, longest
+
+
 @inner
 def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
     """Solve g(v) = n (1-s) + sigma K s - a s (u+tau)^sigma = 0 for v = log u.
@@ -173,18 +195,9 @@ def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
         rate = prior.concentration * math.exp(prior.discount * log_shifted)
         g = n * t + prior.discount * count * s - rate * s
         slope = s * t * (prior.discount * count - n - rate) - prior.discount * rate * s * s
-        if g > 0.0:
-            low = v
-        else:
-            high = v
-        step = min(max(-g / slope, -longest), longest)
-        if abs(step) <= NEWTON_TOLERANCE:
-            return v + step
-        if not (math.isfinite(low) and math.isfinite(high)):
-            longest *= 2.0
-        elif not (low < v + step < high):
-            step = 0.5 * (low + high) - v
-        v += step
+        found, v, low, high, longest = newton_step(g, slope, v, low, high, longest)
+        if found:
+            return v
     return v
 
 
