@@ -1,0 +1,210 @@
+"""Bytes of a file, of standard input, or of a file that is still growing; unpacked if need be."""
+
+import os
+import select
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import zstandard
+
+BLOCK_BYTES = 1 << 20
+POLL_SECONDS = 0.2
+"""How often a file that is still growing is looked at."""
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class ByteReader:
+    """Reads bytes in order; what is packed by gzip or zstd is unpacked.
+
+    Parameters
+    ----------
+    path : str
+        A file; "-" is standard input.
+    follow : bool
+        At the end of a file wait for more to be written to it, as `tail -F` does: a file that is
+        cut or replaced is read from its start.
+
+    Attributes
+    ----------
+    consumed : int
+        Bytes read as they are stored.
+    size : int or None
+        Bytes as they are stored in all, if known.
+    """
+
+    def __init__(self, path: str, *, follow: bool = False) -> None:
+        self.path, self.follow = path, follow
+        self.consumed = 0
+        self._file: int = sys.stdin.fileno() if path == "-" else os.open(path, os.O_RDONLY)
+        status = os.fstat(self._file)
+        self._regular = os.path.isfile(f"/dev/fd/{self._file}") and status.st_size >= 0
+        self.size: int | None = status.st_size if self._regular and not follow else None
+        self._inode = status.st_ino
+        self._ahead = b""
+        self._ended = False
+        self._unpack: _Unpacker | None = None
+        self._started = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether it is a file whose bytes are what they are, so that `seek` works."""
+        self._start()
+        return self._regular and self.path != "-" and self._unpack is None
+
+    def peek(self, n: int = BLOCK_BYTES) -> bytes:
+        """Return up to n of the next bytes without taking them; fewer only at the end.
+
+        On a pipe, or where a file grows, what is there has to do once it has a whole line.
+        """
+        while len(self._ahead) < n and not self._ended:
+            if b"\n" in self._ahead and not self.waiting():
+                break
+            found = self._read()
+            self._ahead += found
+        return self._ahead[:n]
+
+    def seek(self, offset: int) -> None:
+        """Go on at a byte of a plain file."""
+        os.lseek(self._file, offset, os.SEEK_SET)
+        self.consumed, self._ahead, self._ended = offset, b"", False
+
+    def read(self) -> bytes:
+        """Return the next bytes, as many as are there; none at the end."""
+        if self._ahead:
+            found, self._ahead = self._ahead, b""
+            return found
+        return self._read()
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield all bytes."""
+        while block := self.read():
+            yield block
+
+    def waiting(self) -> bool:
+        """Return whether `read` would answer at once."""
+        if self._ahead:
+            return True
+        if self._regular:
+            return not self.follow or os.fstat(self._file).st_size > self.consumed
+        return bool(select.select([self._file], [], [], 0.0)[0])
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self.path != "-":
+            os.close(self._file)
+
+    def __enter__(self) -> "ByteReader":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        """Find out by the first bytes how the data are packed."""
+        if self._started:
+            return
+        self._started = True
+        first = self._stored()
+        while 0 < len(first) < len(ZSTD_MAGIC) and (more := self._stored()):
+            first += more
+        if first.startswith(GZIP_MAGIC):
+            self._unpack = _Unpacker(self.path, "gzip", _gzip)
+        elif first.startswith(ZSTD_MAGIC):
+            self._unpack = _Unpacker(self.path, "zstd", _zstd)
+        self._ahead = first if self._unpack is None else self._unpack.feed(first)
+
+    def _read(self) -> bytes:
+        if not self._started:
+            self._start()
+            return self.read() if self._ahead else self._read()
+        while not self._ended:
+            stored = self._stored()
+            if not stored:
+                self._ended = True
+                if self._unpack is not None:
+                    self._unpack.check_end()
+                break
+            found = stored if self._unpack is None else self._unpack.feed(stored)
+            if found:
+                return found
+        return b""
+
+    def _stored(self) -> bytes:
+        """Return the next bytes as they are stored, waiting for them if the file grows."""
+        while True:
+            found = os.read(self._file, BLOCK_BYTES)
+            self.consumed += len(found)
+            if found or not (self.follow and self._regular):
+                return found
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Wait; then take up a file from its start if it was cut or replaced."""
+        time.sleep(POLL_SECONDS)
+        try:
+            now = Path(self.path).stat()
+        except FileNotFoundError:  # about to be replaced
+            return
+        if now.st_ino != self._inode:
+            if os.fstat(self._file).st_size > self.consumed:
+                return  # the old file first
+            os.close(self._file)
+            self._file = os.open(self.path, os.O_RDONLY)
+            self._inode, self.consumed = now.st_ino, 0
+        elif now.st_size < self.consumed:
+            os.lseek(self._file, 0, os.SEEK_SET)
+            self.consumed = 0
+
+
+class _Packed(Protocol):
+    """A decompressor of one member or frame."""
+
+    eof: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes) -> bytes: ...
+
+
+def _gzip() -> Any:
+    return zlib.decompressobj(wbits=31)
+
+
+def _zstd() -> Any:
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+class _Unpacker:
+    """Unpacks a sequence of members or frames."""
+
+    def __init__(self, path: str, name: str, make: Any) -> None:
+        self._path, self._name, self._make = path, name, make
+        self._member: _Packed = make()
+        self._inside = False
+
+    def feed(self, data: bytes) -> bytes:
+        parts = []
+        while data:
+            self._inside = True
+            try:
+                parts.append(self._member.decompress(data))
+            except (zlib.error, zstandard.ZstdError) as error:
+                raise ValueError(
+                    f"{self._path}: the {self._name} data are damaged ({error}): fetch it again"
+                ) from error
+            data = b""
+            if self._member.eof:
+                data = self._member.unused_data.lstrip(b"\0")
+                self._member, self._inside = self._make(), False
+        return b"".join(parts)
+
+    def check_end(self) -> None:
+        """Raise ValueError if the file ended inside a member."""
+        if self._inside:
+            raise ValueError(
+                f"{self._path}: the {self._name} data are truncated, the file ends before they do: "
+                "fetch it again"
+            )

@@ -1,0 +1,134 @@
+"""What a source gives: records that became rows, records that did not, and where it stands."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["counts", "table", "documents"]
+"""Rows are a csr_array of counts, an array of cells, or a list of dicts from words to counts."""
+
+BEGINNING = 200
+"""Characters of a rejected record that are kept."""
+
+
+class Reject(NamedTuple):
+    """A record that could not be used."""
+
+    source: str
+    """Name of the file; "-" for standard input."""
+    line: int
+    """Line it begins at, from 1; in a file without lines, the number of the record."""
+    record: int
+    """Number of the record in the whole source, from 0."""
+    reason: str
+    beginning: str
+    """The first characters of it."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """A batch: rows in order, and what was rejected among them.
+
+    Parameters
+    ----------
+    rows : csr_array, ndarray or list of dict
+        One row a record that is sound, see `Kind`.
+    numbers : list of int
+        Number of each of these records in the whole source, from 0; rejected records have one too.
+    ids : list of str or int
+        What each calls itself; where records have no id, their number.
+    excerpts : list of str
+        The beginning of each for a person to look at; empty where a row says it all.
+    rejects : list of Reject
+        Records between them that could not be used.
+    """
+
+    rows: Any
+    numbers: list[int]
+    ids: list[str | int]
+    excerpts: list[str] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class Position(NamedTuple):
+    """How far a source has been read: all that is needed to go on from there."""
+
+    records: int = 0
+    """Records behind it in all files, rejected ones included."""
+    file: int = 0
+    """Files behind it."""
+    in_file: int = 0
+    """Records of the present file behind it."""
+    line: int = 0
+    """Lines of the present file behind it."""
+    offset: int | None = None
+    """Bytes of the present file behind it, if it can be entered there; None: read and skip."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the records of a source are: found once, then kept for resuming and predicting.
+
+    Parameters
+    ----------
+    format : str
+        Name of the format.
+    kind : Kind
+        What rows are.
+    n_features : int, optional
+        Columns of counts or of a table; None for documents.
+    names : tuple of str, optional
+        What the columns are called.
+    types : tuple of str, optional
+        "number", "truth" or "label" for every column of a table.
+    fields : dict
+        Where a format has named fields or columns: which hold "id", "text", "counts".
+    """
+
+    format: str
+    kind: Kind
+    n_features: int | None = None
+    names: tuple[str, ...] | None = None
+    types: tuple[str, ...] | None = None
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may say about a source; None is found out.
+
+    Parameters
+    ----------
+    format : str, optional
+        Name of the format.
+    vocab : str, optional
+        File with a word a line: names of the columns, and the words that texts may have.
+    n_features : int, optional
+        Columns of counts where the format does not say.
+    id_field, text_field, counts_field : str, optional
+        Field of a JSON record or column of a table that has the id, a text, or counts of words.
+    columns : tuple of str, optional
+        Columns of a table to use; by default all but the id.
+    hash_bits : int, optional
+        Texts become counts over 2^bits columns; by default the vocabulary grows.
+    delimiter : str, optional
+        Between the fields of a line of a CSV file.
+    header : bool, optional
+        Whether the first line of a CSV file has the names of the columns.
+    max_line_bytes : int
+        A longer line is rejected.
+    """
+
+    format: str | None = None
+    vocab: str | None = None
+    n_features: int | None = None
+    id_field: str | None = None
+    text_field: str | None = None
+    counts_field: str | None = None
+    columns: tuple[str, ...] | None = None
+    hash_bits: int | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    max_line_bytes: int = 1 << 20
