@@ -1,0 +1,86 @@
+"""What a run found, as plain numbers and words: for tables, JSON and the report."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from bnpstream.mixture import Event
+
+
+class Feature(NamedTuple):
+    """A word or column that tells a cluster from others."""
+
+    name: str
+    value: float
+    """A word's probability in the cluster; a column's mean."""
+    lift: float
+    """A word's probability over that in the whole stream; for a column, by how many standard
+    deviations of the cluster means its mean is above the stream's."""
+
+
+class Exemplar(NamedTuple):
+    """A record that is typical of a cluster."""
+
+    record: int
+    """Number of the record in its source, from 0."""
+    id: str | int
+    score: float
+    excerpt: str
+    """Its beginning, or its commonest words."""
+
+
+@dataclass(frozen=True)
+class ClusterDescription:
+    """One cluster."""
+
+    id: int
+    weight: float
+    """Share of the stream."""
+    size: float
+    """Mass: expected number of rows."""
+    born: int | None
+    """Rows seen when it was opened; None if that is not known any more."""
+    likely: list[Feature]
+    """Features with the largest value, largest first."""
+    lifted: list[Feature]
+    """Features with the largest lift among those that matter, largest first."""
+    exemplars: list[Exemplar]
+    trend: list[int]
+    """Rows whose likeliest cluster it was, a number a bin of the stream."""
+    mean: list[float] | None = None
+    """All values, where features are the pixels of an image."""
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """A run."""
+
+    name: str
+    """Of the run directory."""
+    kind: Literal["words", "columns", "pixels"]
+    finished: bool
+    """Whether the source was read to its end."""
+    rows: int
+    records: int
+    rejects: int
+    tokens: int | None
+    """Words of all documents; None where rows are no documents."""
+    seconds: float
+    """Time spent so far."""
+    log_evidence: float
+    """Sum of one-step-ahead log predictives."""
+    n_clusters: int
+    clusters: list[ClusterDescription]
+    """Heaviest first."""
+    bin_ends: list[int]
+    """Rows seen at the end of every bin of the stream."""
+    bin_evidence: list[float]
+    """Mean one-step-ahead log predictive a row of every bin."""
+    bin_clusters: list[int]
+    """Clusters at the end of every bin."""
+    events: list[Event]
+    """Births, merges and deaths, in order."""
+    reject_reasons: list[tuple[str, int]] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What the model and the source were told, by group."""
+    versions: dict[str, str] = field(default_factory=dict)
+    image_shape: tuple[int, int] | None = None
