@@ -42,6 +42,7 @@ class Response(NamedTuple):
 
     responsibilities: list[float]
     opens: bool
+    novelty: float
     log_evidence: float
 
 
@@ -251,11 +252,12 @@ def respond(
     floor = best + math.log(min_responsibility) if min_responsibility > 0 else -math.inf
     shares = [math.exp(score - best) if score >= floor else 0.0 for score in scores]
     log_evidence = best + math.log(math.fsum(shares)) + log_base(document)
-    opens = shares[-1] / math.fsum(shares) > epsilon
+    novelty = shares[-1] / math.fsum(shares)
+    opens = novelty > epsilon
     if not opens:
         shares.pop()
     total = math.fsum(shares)
-    return Response([share / total for share in shares], opens, log_evidence)
+    return Response([share / total for share in shares], opens, novelty, log_evidence)
 
 
 def absorb(state: State, document: dict[int, int], response: Response) -> State:

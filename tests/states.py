@@ -43,9 +43,9 @@ def compiled_respond(model, kernel, state, i, settings):
     """Return what `adf.respond` does to row i, from the compiled functions."""
     cache, options = state.cache(model.likelihood), settings.options(model)
     found = _respond(kernel, state.arrays, cache, i, options)
-    (kept, log_evidence, opens), log_auxiliary, slots, shares = found
+    (kept, log_evidence, opens, novelty), log_auxiliary, slots, shares = found
     responsibilities = np.zeros(state.n_clusters + opens)
     responsibilities[slots[:kept]] = shares[:kept]
     return adf.Response(
-        responsibilities, opens, log_evidence + kernel.rows.log_base[i], log_auxiliary
+        responsibilities, opens, novelty, log_evidence + kernel.rows.log_base[i], log_auxiliary
     )

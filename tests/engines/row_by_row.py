@@ -50,6 +50,7 @@ def assert_alike(found, expected):
     assert found.opens == expected.opens
     np.testing.assert_allclose(found.responsibilities, shares, rtol=0, atol=1e-10)
     assert np.array_equal(found.responsibilities > 0, shares > 0)
+    assert abs(found.novelty - expected.novelty) < 1e-10
     assert abs(found.log_evidence - expected.log_evidence) < 1e-10
 
 
@@ -71,6 +72,7 @@ def compare(setup, counts, oracle_every):
         part = batch.part(i, i + 1)
         (record,) = adf.run(model, state, part, settings, model.kernel_arguments(part))
         assert state.n_clusters - before == reference.opens
+        assert abs(record.rows.novelty[0] - reference.novelty) < 1e-10
         assert record.rows.ids[0] == state.ids[np.argmax(reference.responsibilities)]
     assert state.n_observations == len(batch)
     return state

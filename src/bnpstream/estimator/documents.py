@@ -10,6 +10,7 @@ from bnpstream.estimator.base import require_whole
 from bnpstream.estimator.reading import PosteriorReader
 from bnpstream.estimator.settings import settings_of
 from bnpstream.inference import adf
+from bnpstream.inference.visits import Absorbed
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.documents import LENGTH, Document, DocumentBatch, as_documents
 from bnpstream.mixture import Event, Model
@@ -48,7 +49,7 @@ class DocumentMixture(PosteriorReader):
     prefix_ : list of dict
         The documents so far while `spread` is not decided on.
     n_clusters_, cluster_ids_, weights_, labels_, label_ids_, probabilities_, log_evidence_, \
-total_log_evidence_, n_samples_seen_, lineage_, state_
+novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage_, state_
         As in `StreamingMixture`.
     means_ : ndarray of shape (n_clusters_, len(vocabulary_))
         Word probabilities; what is missing from one is left for words not seen so far.
@@ -74,6 +75,8 @@ total_log_evidence_, n_samples_seen_, lineage_, state_
     label_ids_: NDArray[np.int64]
     probabilities_: Floats
     log_evidence_: Floats
+    novelty_: Floats
+    absorbed_: Absorbed
 
     def __init__(
         self,
@@ -140,15 +143,22 @@ total_log_evidence_, n_samples_seen_, lineage_, state_
         try:
             for record in adf.run(model, self.state_, batch, settings, self._kernel(model, batch)):
                 self.lineage_ += record.events
-                records.append(record.rows)
+                records.append(record)
         finally:  # interrupted, what was absorbed is what is kept
             if self.spread is None and self.n_samples_seen_ < size:
                 self.prefix_ = found[: self.n_samples_seen_]
-        self.log_evidence_ = np.concatenate([rows.log_evidence for rows in records])[-len(new) :]
-        self.label_ids_ = np.concatenate([rows.ids for rows in records])[-len(new) :]
-        self.probabilities_ = np.concatenate([rows.shares for rows in records])[-len(new) :]
+        self.absorbed_ = Absorbed.of(records)
+        rows = self.absorbed_.rows.part(len(found) - len(new), len(found))
+        self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty
+        self.label_ids_, self.probabilities_ = rows.ids, rows.shares
         self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
         return self
+
+    @property
+    def provisional_(self) -> bool:
+        """Return whether the documents that decide on `spread` are still coming."""
+        self._fitted()
+        return bool(self.prefix_)
 
     def _open_likelihood(self) -> Likelihood:
         """Return documents over no vocabulary so far."""

@@ -16,8 +16,7 @@ from bnpstream.estimator.prefix import Prefix
 from bnpstream.estimator.reading import likeliest
 from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, ep, window
-from bnpstream.inference.visits import Record
-from bnpstream.kernels.arrays import Trace
+from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import Event, Model, survivor
@@ -27,9 +26,9 @@ from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 
-PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_")
+PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_", "novelty_")
 """Attributes that describe the rows of the last call."""
-PROVISIONAL = (*PER_ROW, "state_", "window_", "lineage_", "epochs_", "likelihood_")
+PROVISIONAL = (*PER_ROW, "absorbed_", "state_", "window_", "lineage_", "epochs_", "likelihood_")
 SAME_ROWS = 1e-6
 """Rows given again must add up to the posterior as closely as this."""
 
@@ -117,6 +116,13 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         For the same rows: the responsibility of that cluster.
     log_evidence_ : ndarray of shape (n_rows,)
         For the same rows: the log predictive one step ahead, before the row was absorbed.
+    novelty_ : ndarray of shape (n_rows,)
+        For the same rows: the responsibility of a new cluster, before the row was absorbed.
+    absorbed_ : Absorbed
+        What became of every row that the last call absorbed, when it did: all of the above, and its
+        responsibilities. With the call that fills the prefix these are all rows of the prefix.
+    provisional_ : bool
+        Whether the prefix is still filling, so that a throw-away model answers.
     total_log_evidence_ : float
         Sum of all one-step-ahead log predictives since the start of the stream.
     n_samples_seen_ : int
@@ -154,6 +160,8 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
     label_ids_: NDArray[np.int64]
     probabilities_: Floats
     log_evidence_: Floats
+    novelty_: Floats
+    absorbed_: Absorbed
 
     def __init__(
         self,
@@ -366,15 +374,15 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
             kernel_for = partial(self._kernel, model)
             outcomes = window.run(*posterior, batch, settings, schedule, kernel_for)
         records, revised = self._keep(outcomes)
-        rows = Trace._make(
-            np.concatenate(part) for part in zip(*(record.rows for record in records), strict=True)
-        )
+        self.absorbed_ = Absorbed.of(records)
+        rows = self.absorbed_.rows
         self.labels_ = np.empty(len(every), np.intp)
-        self.log_evidence_, self.probabilities_ = np.empty(len(every)), np.empty(len(every))
+        self.log_evidence_, self.probabilities_, self.novelty_ = np.empty((3, len(every)))
         self.label_ids_ = np.empty(len(every), np.int64)
         self.label_ids_[there] = rows.ids
         self.labels_[there] = np.searchsorted(self.cluster_ids_, rows.ids)
         self.log_evidence_[there], self.probabilities_[there] = rows.log_evidence, rows.shares
+        self.novelty_[there] = rows.novelty
         if there.size < len(every):
             absent = np.setdiff1d(np.arange(len(every)), there)
             self._describe(every.chosen(absent), absent)
@@ -385,6 +393,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         for joint in self._log_joint_of(batch):
             here, places = places[: len(joint)], places[len(joint) :]
             self.log_evidence_[here] = logsumexp(joint, axis=1)
+            self.novelty_[here] = np.exp(joint[:, -1] - self.log_evidence_[here])
             self.labels_[here], self.probabilities_[here] = likeliest(joint[:, :-1])
             self.label_ids_[here] = self.cluster_ids_[self.labels_[here]]
 
@@ -398,6 +407,12 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         if name in PROVISIONAL and "prefix_" in vars(self):
             return getattr(self._provisional(), name)
         return self.__getattribute__(name)  # says what is missing
+
+    @property
+    def provisional_(self) -> bool:
+        """Return whether the prefix is still filling."""
+        self._fitted()
+        return "prefix_" in vars(self)
 
     def _provisional(self) -> Self:
         """Return a model of the rows kept so far, as if the stream ended here."""

@@ -63,6 +63,8 @@ class Response(NamedTuple):
     responsibilities: Floats
     """(K,), or (K + 1,) if a cluster opens."""
     opens: bool
+    novelty: float
+    """Responsibility of a new cluster, whether it opens or not."""
     log_evidence: float
     """Log predictive of the row given the others, log h(x) included."""
     auxiliary: float
@@ -74,7 +76,8 @@ def respond(model: Model, state: MixtureState, row: Row, settings: Settings) -> 
     kept = log_scores >= log_scores.max() + settings.log_min_responsibility
     log_evidence = float(logsumexp(log_scores[kept]))
     responsibilities = np.where(kept, np.exp(log_scores - log_evidence), 0.0)
-    opens = bool(responsibilities[-1] > settings.new_cluster_threshold)
+    novelty = float(responsibilities[-1])
+    opens = novelty > settings.new_cluster_threshold
     if not opens:
         responsibilities = responsibilities[:-1] / responsibilities[:-1].sum()
-    return Response(responsibilities, opens, log_evidence + row.log_base, auxiliary)
+    return Response(responsibilities, opens, novelty, log_evidence + row.log_base, auxiliary)

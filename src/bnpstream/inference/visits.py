@@ -1,6 +1,6 @@
 """Visiting rows in order: one loop for ADF, EP and the window (compiled: ``kernels.visits``)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +16,32 @@ RECORD_ROWS = 512
 """Rows between two records: often enough for a progress bar, seldom enough to cost nothing."""
 
 
+class Responsibilities(NamedTuple):
+    """Sparse responsibilities of some rows, clusters by their ids."""
+
+    indptr: Integers
+    """(n + 1,): where every row begins."""
+    ids: Integers
+    shares: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence["Responsibilities"]) -> "Responsibilities":
+        """Return those of several blocks of rows, in order, as one."""
+        lengths = [np.diff(part.indptr) for part in parts]
+        indptr = np.append(0, np.cumsum(np.concatenate(lengths)))
+        return cls(
+            indptr,
+            np.concatenate([part.ids for part in parts]),
+            np.concatenate([part.shares for part in parts]),
+        )
+
+    def row(self, i: int) -> tuple[Integers, Floats]:
+        """Return the ids and shares of row i, largest share first."""
+        inside = slice(self.indptr[i], self.indptr[i + 1])
+        order = np.argsort(-self.shares[inside], kind="stable")
+        return self.ids[inside][order], self.shares[inside][order]
+
+
 class Record(NamedTuple):
     """What happened to some rows in order."""
 
@@ -25,6 +51,24 @@ class Record(NamedTuple):
     """Log evidence, clusters, likeliest cluster and change of every row."""
     events: list[Event]
     """Births and deaths on the way."""
+    responsibilities: Responsibilities
+    """Those of every row, the clusters by id; of a first visit, as the rows arrived."""
+
+
+class Absorbed(NamedTuple):
+    """What became of rows when they were absorbed."""
+
+    rows: Trace
+    responsibilities: Responsibilities
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> "Absorbed":
+        """Return what records say of their rows, as one."""
+        columns = zip(*(record.rows for record in records), strict=True)
+        return cls(
+            Trace._make(np.concatenate(column) for column in columns),
+            Responsibilities.joined([record.responsibilities for record in records]),
+        )
 
 
 def visit(
@@ -76,9 +120,19 @@ def visit(
             ]
         else:
             events = _visit_compiled(model, state, stop, old, new, settings, kernel, trace)
+        shares = _by_id(state, new, start, stop)
         if not keep_sites:
             new.discard()
-        yield Record(state.n_observations, trace.part(start, stop), events)
+        yield Record(state.n_observations, trace.part(start, stop), events, shares)
+
+
+def _by_id(state: MixtureState, sites: SiteBuffer, start: int, stop: int) -> Responsibilities:
+    """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1."""
+    ends = sites.arrays.indptr[start : stop + 1]
+    inside = slice(ends[0], ends[-1])
+    slots = sites.arrays.slots[inside]
+    ids = np.where(slots == GONE, GONE, state.arrays.ids[slots])
+    return Responsibilities(ends - ends[0], ids, sites.arrays.shares[inside].copy())
 
 
 def _visit_row(
@@ -117,6 +171,7 @@ def _visit_row(
     trace.log_evidence[i] = response.log_evidence
     trace.ids[i] = state.ids[np.argmax(q)]
     trace.shares[i] = q.max()
+    trace.novelty[i] = response.novelty
     yield from _drop_light(state, slots, old, new, settings.least_mass)
     trace.n_clusters[i] = state.n_clusters
 

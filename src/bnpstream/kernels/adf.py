@@ -39,8 +39,10 @@ def weigh(prior: Any, clusters: Clusters, space: Any) -> tuple[Rule, Floats]:
 
 
 @inlined
-def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float, bool]:
-    """Turn candidates into responsibilities; return how many are left, log evidence, opening.
+def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float, bool, float]:
+    """Turn candidates into responsibilities.
+
+    Return how many are left, log evidence, opening, and the new cluster's responsibility.
 
     Eq. (15) over the candidates that pass the cut. Without opening, the responsibilities are
     normalised over the existing clusters only and the new one is left out.
@@ -65,7 +67,7 @@ def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float
     normalizer = total if opens else old
     for c in range(kept):
         shares[c] /= normalizer
-    return kept, best + math.log(total), opens
+    return kept, best + math.log(total), opens, new / total
 
 
 @inlined

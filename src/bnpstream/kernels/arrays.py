@@ -127,6 +127,8 @@ class Trace(NamedTuple):
     """(n,): id of the cluster with the largest responsibility."""
     shares: Floats
     """(n,): that responsibility."""
+    novelty: Floats
+    """(n,): the responsibility of a new cluster before any was opened."""
     change: Floats
     """(n,): half the summed change of the row's responsibilities; 1 on a first visit."""
 
@@ -134,7 +136,12 @@ class Trace(NamedTuple):
     def empty(cls, n: int) -> "Trace":
         """Allocate the trace of n rows."""
         return cls(
-            np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n)
+            np.empty(n),
+            np.empty(n, np.int64),
+            np.empty(n, np.int64),
+            np.empty(n),
+            np.empty(n),
+            np.empty(n),
         )
 
     def part(self, start: int, stop: int) -> "Trace":

@@ -198,7 +198,7 @@ def visit(
         rule, weights = weigh(prior, clusters, space)
         cut = options.log_min_responsibility
         candidates = score(cache, likelihood, clusters, rows, i, weights, rule, cut, scratch)
-        kept, log_evidence, opens = respond(candidates, options, scratch)
+        kept, log_evidence, opens, novelty = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False
         if not fits(clusters.table, rows, i, scratch.slots, kept):
@@ -215,6 +215,7 @@ def visit(
         trace.log_evidence[i] = log_evidence
         trace.ids[i] = clusters.ids[scratch.slots[likeliest]]
         trace.shares[i] = scratch.shares[likeliest]
+        trace.novelty[i] = novelty
         trace.change[i] = 1.0
         if not first:
             trace.change[i] = change_of(old, i, kept, scratch)
