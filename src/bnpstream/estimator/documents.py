@@ -7,19 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.estimator.base import require_whole
+from bnpstream.estimator.codec import decode, encode
 from bnpstream.estimator.reading import PosteriorReader
+from bnpstream.estimator.saving import Savable, posterior_arrays, posterior_from
 from bnpstream.estimator.settings import settings_of
 from bnpstream.inference import adf
 from bnpstream.inference.visits import Absorbed
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.documents import LENGTH, Document, DocumentBatch, as_documents
-from bnpstream.mixture import Event, Model
+from bnpstream.likelihoods.vocabulary import require_words
+from bnpstream.mixture import Model
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 
 
-class DocumentMixture(PosteriorReader):
+class DocumentMixture(Savable, PosteriorReader):
     """Cluster a stream of documents in one pass; words are learnt as they come.
 
     As `StreamingMixture` with a `DirichletMultinomial`, but rows are lists of words or dicts of
@@ -70,7 +73,6 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
 
     vocabulary_: Vocabulary
     prefix_: list[Document]
-    lineage_: list[Event]
     labels_: NDArray[np.intp]
     label_ids_: NDArray[np.int64]
     probabilities_: Floats
@@ -181,6 +183,24 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     def means_(self) -> Floats:
         """Return the posterior mean word probabilities in the order of `cluster_ids_`."""
         return self._model().likelihood.posterior_mean(self._statistics(self._order()))[:, 1:]
+
+    def _save_into(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        if "state_" not in vars(self):
+            return
+        require_words(word for words in self.prefix_ for word in words)
+        document["prefix"] = self.prefix_
+        document["base"] = encode(self.vocabulary_.base)
+        arrays |= posterior_arrays(self.state_, self.lineage_)
+        arrays |= self.vocabulary_.arrays()
+
+    def _load_from(
+        self, document: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: list[type]
+    ) -> None:
+        if "base" not in document:
+            return
+        self.prefix_ = document["prefix"]
+        self.vocabulary_ = Vocabulary.of(decode(document["base"]), arrays)
+        self.state_, self.lineage_ = posterior_from(arrays, paired=False)
 
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
         """Return the n likeliest words of every cluster and their probabilities.

@@ -40,7 +40,7 @@ class ScheduledEstimator(MixtureEstimator):
     min_responsibility: float
     prune_threshold: float | None
     n_passes: int
-    revisit: int
+    revisit: int | Literal["all"]
     n_revisits: int
     tol: float
     keep_sites: bool
@@ -50,24 +50,26 @@ class ScheduledEstimator(MixtureEstimator):
     def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
         """Return when rows are revisited and clusters merged, or None for plain ADF."""
         n_passes = require_whole("n_passes", self.n_passes, 1)
-        size = require_whole("revisit", self.revisit, 0)
+        size = None if self.revisit == "all" else require_whole("revisit", self.revisit, 0)
         n_revisits = require_whole("n_revisits", self.n_revisits, 1)
         merge_every = require_whole("merge_every", self.merge_every, 1)
         require_number("tol", self.tol, 0.0, np.inf)
         threshold = self._given_merge_threshold()
         self._check_engine()
         self._settings()
-        if n_passes > 1 and size > 0:
+        if n_passes > 1 and size != 0:
             raise ValueError(
-                f"n_passes={n_passes} revisits all rows and revisit={size} the last ones: "
-                "give one of them"
+                f"n_passes={n_passes} revisits all rows of fit and revisit={self.revisit!r} those "
+                "of a stream: give one of them"
             )
-        if self.keep_sites and size > 0:
-            raise ValueError(f"keep_sites=True keeps all sites, revisit={size} the last: give one")
+        if self.keep_sites and size != 0:
+            raise ValueError(
+                f"keep_sites=True keeps all sites, revisit={self.revisit!r} the rows too: give one"
+            )
         merging = (self.tol, threshold)
         if batch_fit and n_passes > 1:
             return window.Schedule(None, n_passes - 1, *merging)
-        if size > 0:
+        if size != 0:
             return window.Schedule(size, n_revisits, *merging)
         if self.keep_sites:
             return window.Schedule(None, 0, *merging)

@@ -1,6 +1,6 @@
 """`StreamingMixture`: the streaming estimator."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import partial
 from typing import Any, Literal, Self, cast
@@ -11,15 +11,24 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import validate_data
 
 from bnpstream.estimator.base import require_weights, require_whole
+from bnpstream.estimator.codec import decode, encode
 from bnpstream.estimator.novelty import NoveltyReader
 from bnpstream.estimator.prefix import Prefix
 from bnpstream.estimator.reading import likeliest
+from bnpstream.estimator.saving import (
+    Savable,
+    load_prefix,
+    posterior_arrays,
+    posterior_from,
+    save_prefix,
+)
 from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
-from bnpstream.mixture import Event, Model, survivor
+from bnpstream.mixture import Model, survivor
+from bnpstream.mixture.saving import window_arrays, window_from
 from bnpstream.mixture.sites import totals
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
@@ -33,7 +42,7 @@ SAME_ROWS = 1e-6
 """Rows given again must add up to the posterior as closely as this."""
 
 
-class StreamingMixture(NoveltyReader, ScheduledEstimator):
+class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
@@ -70,9 +79,10 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         A cluster that a revisit leaves with less mass is dropped. Default the opening threshold.
     n_passes : int
         Passes of `fit` over its rows: the first is ADF, the others EP sweeps.
-    revisit : int
+    revisit : int or "all"
         W: the last W rows are kept; when there are W, all are revisited and the older half is
-        frozen. 0 keeps none.
+        frozen. 0 keeps none. "all" keeps all until `finish`: `partial_fit` and then `finish` with
+        `n_revisits` = m amount to `fit` with `n_passes` = m + 1.
     n_revisits : int
         Sweeps over the window each time.
     tol : float
@@ -154,7 +164,6 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
 
     window_: Window
     epochs_: list[ep.Epoch]
-    lineage_: list[Event]
     prefix_: Prefix
     labels_: NDArray[np.intp]
     label_ids_: NDArray[np.int64]
@@ -173,7 +182,7 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         min_responsibility: float = 1e-4,
         prune_threshold: float | None = None,
         n_passes: int = 1,
-        revisit: int = 0,
+        revisit: int | Literal["all"] = 0,
         n_revisits: int = 1,
         tol: float = 1e-4,
         keep_sites: bool = False,
@@ -212,7 +221,8 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         schedule = self._schedule(batch_fit=True)
         fresh = self._unfitted()  # the model stays what it was until the new one is ready
         fresh._absorb(X, sample_weight, schedule)
-        fresh._finish(schedule)
+        for _ in fresh._finish(schedule):
+            pass
         if schedule is not None:
             fresh._relabel(X)
         fresh._close_gaps()
@@ -237,12 +247,22 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
 
     def finish(self) -> Self:
         """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
+        for _ in self.finishing():
+            pass
+        return self
+
+    def finishing(self) -> Iterator[Self]:
+        """Do what `finish` does, yielding this estimator after every step of it.
+
+        A step is a sweep over the window, or a search for merges. Between steps the estimator can
+        be saved; loaded again, it goes on from there.
+        """
         self._fitted()
         schedule = self._schedule(batch_fit=False)
-        if "prefix_" not in vars(self):
+        if "prefix_" not in vars(self) and "_finishing" not in vars(self):
             self.epochs_ = []
-        self._finish(schedule)
-        return self
+        for _ in self._finish(schedule):
+            yield self
 
     def refine(self, X: Any, n_passes: int = 1, sample_weight: Any = None) -> Self:
         """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
@@ -292,12 +312,13 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         """Return a copy of the parameters alone."""
         fresh = copy(self)
         fresh.__dict__ = {
-            name: x for name, x in vars(self).items() if name[-1] != "_" and name != "_given"
+            name: x for name, x in vars(self).items() if "_" not in (name[0], name[-1])
         }
         return fresh
 
     def _absorb(self, X: Any, sample_weight: Any, schedule: window.Schedule | None) -> bool:
         """Absorb rows; return whether earlier rows were revisited or clusters merged meanwhile."""
+        self.__dict__.pop("_finishing", None)
         n_prefix = require_whole("prefix_rows", self.prefix_rows, 1)
         rows, prefix = as_rows(X), vars(self).get("prefix_")
         fresh = prefix is None and "state_" not in vars(self)
@@ -436,7 +457,8 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
                 self.epochs_.append(outcome)
         return records, revised
 
-    def _finish(self, schedule: window.Schedule | None) -> None:
+    def _finish(self, schedule: window.Schedule | None) -> Iterator[None]:
+        """Revisit what is left; `_finishing` says how much of it is done between two steps."""
         if "prefix_" in vars(self):
             self._begin(schedule, *self._learn(self.prefix_))
         if schedule is None:
@@ -446,9 +468,19 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         kernel_for = partial(self._kernel, model)
         self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
         posterior = (model, self.state_, self.window_)
-        self._keep(window.finish(*posterior, settings, schedule, kernel_for))
-        if (last := self._last_merges(schedule)) is not None:
-            self._keep(window.finish(*posterior, settings, last, kernel_for))
+        last = self._last_merges(schedule)
+        stages = [schedule] if last is None else [schedule, last]
+        begun, past = vars(self).get("_finishing", (0, window.Progress()))
+        for stage, plan in enumerate(stages):
+            if stage < begun:
+                continue
+            done = past if stage == begun else window.Progress()
+            for outcome in window.finish(*posterior, settings, plan, kernel_for, done):
+                self._keep([outcome])
+                done = done.after(outcome, plan.tolerance)
+                self._finishing = (stage, done)
+                yield
+        self.__dict__.pop("_finishing", None)
         if not self.keep_sites:
             self.window_.freeze(self.window_.n_rows)
 
@@ -461,6 +493,35 @@ class StreamingMixture(NoveltyReader, ScheduledEstimator):
         )
         self.label_ids_ = self.cluster_ids_[self.labels_]
         return self
+
+    def _save_into(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        if "prefix_" in vars(self):
+            save_prefix(self.prefix_, document, arrays)
+        if "state_" not in vars(self):
+            return
+        document["likelihood"] = encode(self.likelihood_)
+        document["keep_rows"] = self.window_.keep_rows
+        document["epochs"] = [encode(tuple(epoch._replace(events=[]))) for epoch in self.epochs_]
+        arrays |= posterior_arrays(self.state_, self.lineage_)
+        arrays |= window_arrays(self.window_)
+        if "_finishing" in vars(self):
+            stage, progress = self._finishing
+            document["finishing"] = [stage, list(progress)]
+
+    def _load_from(
+        self, document: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: list[type]
+    ) -> None:
+        if "prefix" in document:
+            self.prefix_ = load_prefix(document, arrays, classes)
+        if "likelihood" not in document:
+            return
+        self._take(decode(document["likelihood"], classes))
+        self.state_, self.lineage_ = posterior_from(arrays, paired=self.likelihood_.paired)
+        self.window_ = window_from(arrays, self.likelihood_, keep_rows=document["keep_rows"])
+        self.epochs_ = [ep.Epoch(*decode(epoch)) for epoch in document["epochs"]]
+        if "finishing" in document:
+            stage, progress = document["finishing"]
+            self._finishing = (stage, window.Progress(*progress))
 
     def resolve_id(self, id: int) -> int | None:
         """Return the id that a cluster lives on as after merges, or None if it was dropped."""

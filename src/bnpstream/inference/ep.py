@@ -29,6 +29,10 @@ class Epoch(NamedTuple):
     where some rows have no site any more."""
     events: list[Event]
 
+    def settled(self, tolerance: float) -> bool:
+        """Return whether nothing moved but within the tolerance, and no cluster came or went."""
+        return self.change <= tolerance and not self.events
+
 
 def sweep(
     model: Model,
@@ -112,5 +116,5 @@ def run(
     for _ in range(n_sweeps):
         epoch = sweep(model, state, batch, sites, settings, kernel)
         yield epoch
-        if epoch.change <= tolerance and not epoch.events:
+        if epoch.settled(tolerance):
             return

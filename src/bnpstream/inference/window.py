@@ -46,6 +46,24 @@ class Merges(NamedTuple):
     events: list[Event]
 
 
+class Progress(NamedTuple):
+    """How much of a revisit is done."""
+
+    n_merges: int = 0
+    n_sweeps: int = 0
+    settled: bool = False
+    """Whether the last sweep moved nothing."""
+
+    def after(self, outcome: "Outcome", tolerance: float) -> "Progress":
+        """Return the progress after one more outcome."""
+        if isinstance(outcome, Merges):
+            return self._replace(n_merges=self.n_merges + 1)
+        if isinstance(outcome, ep.Epoch):
+            settled = outcome.settled(tolerance)
+            return self._replace(n_sweeps=self.n_sweeps + 1, settled=settled)
+        return self
+
+
 Outcome = Record | ep.Epoch | Merges
 KernelFor = Callable[[Batch], KernelArguments | None]
 
@@ -109,11 +127,15 @@ def finish(
     settings: Settings,
     schedule: Schedule,
     kernel_for: KernelFor,
+    past: Progress | None = None,
 ) -> Iterator[Outcome]:
-    """Merge and sweep what the window holds, as when it is full."""
+    """Merge and sweep what the window holds, as when it is full.
+
+    Given the progress that an interrupted call had made, it goes on from there.
+    """
     if window.n_rows > 0:
         batch = window.batch() if schedule.n_revisits > 0 else None
-        yield from revisit(model, state, window.sites, batch, settings, schedule, kernel_for)
+        yield from revisit(model, state, window.sites, batch, settings, schedule, kernel_for, past)
 
 
 def revisit(
@@ -124,21 +146,28 @@ def revisit(
     settings: Settings,
     schedule: Schedule,
     kernel_for: KernelFor,
+    past: Progress | None = None,
 ) -> Iterator[Outcome]:
-    """Merge what belongs together, sweep the rows, and merge what the sweeps brought together."""
-    if schedule.merge_threshold is not None:
-        yield Merges(merge_all(model, state, sites, schedule.merge_threshold))
+    """Merge what belongs together, sweep the rows, and merge what the sweeps brought together.
+
+    What is in `past` is done already.
+    """
+    past = past or Progress()
+    merging = schedule.merge_threshold
+    if merging is not None and past.n_merges == 0:
+        yield Merges(merge_all(model, state, sites, merging))
     if batch is None:
         return
-    yield from ep.run(
-        model,
-        state,
-        batch,
-        sites,
-        settings,
-        kernel_for(batch),
-        n_sweeps=schedule.n_revisits,
-        tolerance=schedule.tolerance,
-    )
-    if schedule.merge_threshold is not None:
-        yield Merges(merge_all(model, state, sites, schedule.merge_threshold))
+    if not past.settled:
+        yield from ep.run(
+            model,
+            state,
+            batch,
+            sites,
+            settings,
+            kernel_for(batch),
+            n_sweeps=schedule.n_revisits - past.n_sweeps,
+            tolerance=schedule.tolerance,
+        )
+    if merging is not None and past.n_merges < 2:
+        yield Merges(merge_all(model, state, sites, merging))

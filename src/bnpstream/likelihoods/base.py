@@ -100,6 +100,20 @@ class Batch:
             return log_base, None
         return log_base, np.concatenate([part.row_weights for part in parts])
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that `Likelihood.batch_of` needs to make these rows again."""
+        ends = {"log_base": self.log_base, "weights": self.row_weights}
+        if isinstance(self.statistics, np.ndarray):
+            return {"statistics": self.statistics, **ends}
+        sparse = self.statistics
+        return {
+            "indptr": sparse.indptr,
+            "indices": sparse.indices,
+            "data": sparse.data,
+            "shape": np.array(sparse.shape),
+            **ends,
+        }
+
     def weighted_sums(self, responsibilities: csr_array) -> Any:
         """Return the (K, D) summed statistics given (n, K) responsibilities, sparse if wide."""
         sums = responsibilities.T @ self.statistics
@@ -244,6 +258,18 @@ class Likelihood(ABC):
     def continues(self, other: "Likelihood") -> bool:
         """Return whether statistics that another likelihood summed are this one's too."""
         return self.paired == other.paired
+
+    batch_class: ClassVar[type[Batch]] = Batch
+    """What `encode` returns."""
+
+    def batch_of(self, arrays: dict[str, NDArray[Any]]) -> Batch:
+        """Return the rows that `Batch.arrays` described."""
+        statistics: Any = arrays.get("statistics")
+        if statistics is None:
+            parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+            statistics = csr_array(parts, shape=tuple(arrays["shape"].tolist()))
+        cls = PairedBatch if self.paired else self.batch_class
+        return cls(statistics, arrays["log_base"], arrays["weights"])
 
     @abstractmethod
     def encode(self, X: Any) -> Batch:

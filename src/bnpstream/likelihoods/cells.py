@@ -147,6 +147,10 @@ class CellBatch(Batch):
         log_base, weights = cls._joined_ends(parts)
         return cls(cells, log_base, parts[0].family, weights)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that `ColumnLikelihood.batch_of` needs to make these rows again."""
+        return {"cells": self.cells, "log_base": self.log_base, "weights": self.row_weights}
+
     def weighted_sums(self, responsibilities: csr_array) -> Floats:
         """Return the (K, D) summed statistics given (n, K) responsibilities."""
         out = np.zeros((responsibilities.shape[1], self.n_statistics))
@@ -231,6 +235,10 @@ class ColumnLikelihood(Likelihood):
                 f"X has {cells.shape[1]} columns, but {type(self).__name__} has {self.n_columns}"
             )
         return CellBatch(cells, self.log_base_of(cells), self)
+
+    def batch_of(self, arrays: dict[str, NDArray[Any]]) -> CellBatch:
+        """Return the rows that `CellBatch.arrays` described."""
+        return CellBatch(arrays["cells"], arrays["log_base"], self, arrays["weights"])
 
     def check_rows(self, X: Any) -> None:
         """Raise ValueError if a cell is none of this family's."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,6 +62,7 @@ class DirichletMultinomial(WordLikelihood):
     """
 
     alpha: ArrayLike = 0.1
+    batch_class: ClassVar = Documents
 
     def __post_init__(self) -> None:
         try:

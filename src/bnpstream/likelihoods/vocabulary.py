@@ -1,10 +1,11 @@
 """Vocabularies that grow: words are numbered as they are found, and given their alpha then."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
 from bnpstream.kernels.levels import Screen
@@ -103,6 +104,32 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return words and base measure as arrays; ValueError if a word is no string."""
+        words = require_words(self.words)
+        texts = [word.encode("utf-8", "surrogatepass") for word in words]
+        return {
+            "vocabulary.ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
+            "vocabulary.text": np.frombuffer(b"".join(texts), np.uint8),
+            "vocabulary.alpha": self.likelihood.alpha,
+        }
+
+    @classmethod
+    def of(cls, base: OpenVocabulary, arrays: dict[str, NDArray[Any]]) -> "Vocabulary":
+        """Return the vocabulary that `arrays` described."""
+        found = cls(base)
+        text, ends = arrays["vocabulary.text"].tobytes(), arrays["vocabulary.ends"].tolist()
+        starts = [0, *ends[:-1]]
+        words = [
+            text[start:end].decode("utf-8", "surrogatepass")
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        found.words, found.numbers = list(words), {word: j for j, word in enumerate(words, start=1)}
+        alpha = arrays["vocabulary.alpha"]
+        found.likelihood = VocabularyLikelihood(found, alpha.size - 1)
+        found.likelihood.give(slice(1, len(words) + 1), alpha[1 : len(words) + 1])
+        return found
+
     def add(self, documents: Sequence[Document]) -> None:
         """Give numbers, document by document, to the words that have none so far.
 
@@ -123,6 +150,16 @@ class Vocabulary:
         self.likelihood.give_rest(self.base.rest(size))
         self.words += new
         self.numbers.update(zip(new, range(known + 1, size + 1), strict=True))
+
+
+def require_words(words: Iterable[Hashable]) -> list[str]:
+    """Return words that are all strings, or say which is not."""
+    found = []
+    for word in words:
+        if not isinstance(word, str):
+            raise ValueError(f"the word {word!r} cannot be saved: only strings can")
+        found.append(word)
+    return found
 
 
 class VocabularyLikelihood(WordLikelihood):

@@ -59,9 +59,7 @@ class Reader(ABC):
         return None
 
     @abstractmethod
-    def batches(
-        self, batch_rows: int, start: Position
-    ) -> Iterator[tuple[Records, Position]]:
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after `start`, which is inside this file, and the position after each.
 
         A batch has at most `batch_rows` records, rejected ones included. Where `file.waiting()`

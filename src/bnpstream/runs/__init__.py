@@ -1,0 +1,26 @@
+"""The run directory: settings, checkpoints, and files of JSON lines that belong to them."""
+
+from bnpstream.runs.directory import (
+    RunWriter,
+    marks_of,
+    read_checkpoint,
+    read_config,
+    read_log,
+    save_run,
+)
+from bnpstream.runs.files import RunError
+from bnpstream.runs.tensors import FORMAT, Tensors, read_tensors, write_tensors
+
+__all__ = [
+    "FORMAT",
+    "RunError",
+    "RunWriter",
+    "Tensors",
+    "marks_of",
+    "read_checkpoint",
+    "read_config",
+    "read_log",
+    "read_tensors",
+    "save_run",
+    "write_tensors",
+]

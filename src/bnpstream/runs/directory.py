@@ -1,0 +1,193 @@
+"""The run directory: settings, the last two checkpoints, and what was written along the way."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bnpstream.runs.files import (
+    RunError,
+    locked,
+    refusal,
+    sweep_up,
+    sync_folder,
+    write_atomically,
+)
+from bnpstream.runs.lines import JsonLines, Mark, read_lines
+from bnpstream.runs.tensors import (
+    FORMAT,
+    DamagedError,
+    Tensors,
+    check_format,
+    read_tensors,
+    write_tensors,
+)
+
+CONFIG, STATE, PREVIOUS = "config.json", "state.safetensors", "previous.safetensors"
+LOGS = {"trace": 4, "lineage": None, "rejects": 4}
+"""Files of JSON lines, and how many full segments of each are kept; None keeps all."""
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write the settings of a run."""
+    data = orjson.dumps(
+        {"format": FORMAT, **config}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    )
+    write_atomically(folder / CONFIG, lambda path: _write(path, data))
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the settings of a run."""
+    path = folder / CONFIG
+    if not folder.is_dir():
+        raise RunError(f"{folder}: there is no such run directory")
+    try:
+        config: dict[str, Any] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise RunError(
+            f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
+        ) from None
+    except (ValueError, OSError) as error:
+        raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
+    check_format(path, config.get("format"))
+    return config
+
+
+def read_checkpoint(folder: Path) -> Tensors:
+    """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
+    state, previous = folder / STATE, folder / PREVIOUS
+    if state.exists() or not previous.exists():
+        try:
+            return read_tensors(state)
+        except DamagedError as error:
+            raise RunError(f"{error}; {_way_out(folder)}") from error
+        except RunError:
+            if state.exists():
+                raise
+            raise RunError(
+                f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
+                "remove the directory and start again"
+            ) from None
+    return read_tensors(previous)
+
+
+def _way_out(folder: Path) -> str:
+    """Say whether the checkpoint before a damaged one is sound."""
+    try:
+        found = read_tensors(folder / PREVIOUS)
+    except RunError:
+        return "there is no sound checkpoint before it: start again with another --out"
+    rows = found.document.get("rows", "an earlier row")
+    return f"the checkpoint before it, at row {rows}, is sound: remove {STATE} to go on from there"
+
+
+def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
+    """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
+    if (folder / CONFIG).exists() and "source" in read_config(folder):
+        raise RunError(f"{folder}: is the directory of a run: save to another one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refusal(folder, error) from error
+    with locked(folder):
+        sweep_up(folder)
+        write_config(folder, config)
+        write_tensors(folder / STATE, tensors)
+
+
+class RunWriter:
+    """A run directory that this process, and no other, writes to.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory.
+    marks : dict
+        Where a checkpoint says that the files of JSON lines end; empty for a new run.
+    """
+
+    def __init__(self, folder: Path, marks: dict[str, Mark]) -> None:
+        self.folder, self._marks = folder, marks
+        self._previous = marks
+        with ExitStack() as stack:
+            stack.enter_context(locked(folder))
+            sweep_up(folder)
+            self.logs = {
+                name: JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
+                for name, keep in LOGS.items()
+            }
+            self._stack = stack.pop_all()
+
+    @classmethod
+    def create(cls, folder: Path, config: dict[str, Any]) -> "RunWriter":
+        """Make a new run directory; RunError if there is one already."""
+        if (folder / CONFIG).exists():
+            raise RunError(
+                f"{folder}: there is a run already: give --resume to go on with it, "
+                "or another --out"
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refusal(folder, error) from error
+        writer = cls(folder, {})
+        try:
+            write_config(folder, config)
+        except BaseException:
+            writer.close()
+            raise
+        return writer
+
+    @classmethod
+    def resume(cls, folder: Path, marks: dict[str, Mark]) -> "RunWriter":
+        """Open a run to go on from a checkpoint: what was logged after it is cut away."""
+        return cls(folder, marks)
+
+    def checkpoint(self, tensors: Tensors) -> None:
+        """Save a state together with how far the files of JSON lines are, in one atomic step.
+
+        The checkpoint before it is kept beside it.
+        """
+        marks = {name: log.sync() for name, log in self.logs.items()}
+        document = {**tensors.document, "marks": marks}
+        state, previous = self.folder / STATE, self.folder / PREVIOUS
+        fresh = self.folder / f"{STATE}.new"
+        write_tensors(fresh, Tensors(tensors.arrays, document))
+        if state.exists():
+            state.replace(previous)
+        fresh.replace(state)
+        sync_folder(self.folder)
+        for name, log in self.logs.items():
+            log.forget(self._previous.get(name, Mark()))
+        self._previous, self._marks = self._marks, marks
+
+    def close(self) -> None:
+        """Close all files and let others write."""
+        try:
+            for log in self.logs.values():
+                log.close()
+        finally:
+            self._stack.close()
+
+    def __enter__(self) -> "RunWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def marks_of(document: dict[str, Any]) -> dict[str, Mark]:
+    """Return where a checkpoint says that the files of JSON lines end."""
+    return {name: Mark(*mark) for name, mark in document.get("marks", {}).items()}
+
+
+def read_log(folder: Path, name: str, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file of JSON lines up to a checkpoint."""
+    return read_lines(folder / f"{name}.jsonl", marks_of(document).get(name, Mark()))

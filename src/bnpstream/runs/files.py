@@ -1,0 +1,81 @@
+"""Files that are there whole or not at all, and a lock."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class RunError(Exception):
+    """Something is wrong with a run directory; the message says what to do."""
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make a file beside `path`, bring it to the disk, and give it that name.
+
+    A crash leaves the old file or the new one. Raises RunError if the disk does not take it.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        write(partial)
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise refusal(path, error) from error
+
+
+def sweep_up(folder: Path) -> None:
+    """Remove what writers that were killed left half-written."""
+    for pattern in (".*.partial", ".tmp*", "*.new"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def refusal(path: Path, error: OSError) -> RunError:
+    """Return an error that says why a file could not be written, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "the disk is full: make room, then go on with --resume"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        advice = "it cannot be written to: change its permissions, or give another --out"
+    else:
+        advice = f"{error.strerror or error}: when that is mended, go on with --resume"
+    return RunError(f"{path}: {advice}; what was saved before is unharmed")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep every other writer out of a folder."""
+    path = folder / "lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise refusal(path, error) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            raise RunError(
+                f"{folder}: another process (number {owner}) is writing to this run: "
+                "wait for it, or give another --out"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
