@@ -1,5 +1,6 @@
 """`DocumentMixture`: documents whose words are not known in advance."""
 
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, Literal, Self
 
@@ -124,11 +125,34 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             Documents. If any is bad, ValueError names it and nothing is absorbed.
         y : ignored
         """
+        new = as_documents(documents)
+        self._absorb(new)
+        rows = self.absorbed_.rows
+        rows = rows.part(len(rows.ids) - len(new), len(rows.ids))
+        self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty
+        self.label_ids_, self.probabilities_ = rows.ids, rows.shares
+        self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
+        return self
+
+    def finish(self) -> Self:
+        """End the stream: if `spread` is not decided on so far, the documents so far decide."""
+        for _ in self.finishing():
+            pass
+        return self
+
+    def finishing(self) -> Iterator[Self]:
+        """Do what `finish` does, yielding this estimator after every step: here after one."""
+        if self.provisional_:
+            self._absorb([])
+            self.prefix_ = []
+            yield self
+
+    def _absorb(self, new: list[Document]) -> None:
+        """Absorb documents after those kept so far."""
         prior = self._prior()
         settings = settings_of(prior, self.new_cluster_threshold, self.min_responsibility)
         self._check_engine()
         size = require_whole("prefix_rows", self.prefix_rows, 1)
-        new = as_documents(documents)
         found = [*getattr(self, "prefix_", []), *new]
         if not hasattr(self, "state_") or self.prefix_:
             spread = self.spread
@@ -150,11 +174,6 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             if self.spread is None and self.n_samples_seen_ < size:
                 self.prefix_ = found[: self.n_samples_seen_]
         self.absorbed_ = Absorbed.of(records)
-        rows = self.absorbed_.rows.part(len(found) - len(new), len(found))
-        self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty
-        self.label_ids_, self.probabilities_ = rows.ids, rows.shares
-        self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
-        return self
 
     @property
     def provisional_(self) -> bool:

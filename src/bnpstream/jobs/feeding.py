@@ -1,0 +1,352 @@
+"""Feeding a source to a model: batches in, answers out, checkpoints on the way."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bnpstream.jobs.interrupts import InterruptedJobError, Interrupts
+from bnpstream.jobs.journal import Journal
+from bnpstream.jobs.models import Mixture
+from bnpstream.jobs.readahead import read_ahead
+from bnpstream.mixture import Event
+from bnpstream.runs import RunWriter, Tensors
+from bnpstream.streams import Position, Records, Reject, Source
+
+TRACE_ROWS = 1000
+"""Rows between two records of the trace, at least."""
+SHARE_OF_CHECKPOINTS = 0.05
+"""Of all time, what checkpoints may take."""
+MOVING = 0.9
+"""Weight of the past in the moving mean of evidence a row, a batch."""
+
+
+class TooManyRejectsError(Exception):
+    """More records could not be used than are allowed."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a source is fed.
+
+    Parameters
+    ----------
+    batch_rows : int
+        Records of a batch.
+    checkpoint_rows : int or None
+        Rows between checkpoints.
+    checkpoint_seconds : float
+        Time between checkpoints; longer where they take long.
+    max_rejects : int or None
+        Records that may be unusable; None for any number.
+    """
+
+    batch_rows: int = 1024
+    checkpoint_rows: int | None = None
+    checkpoint_seconds: float = 10.0
+    max_rejects: int | None = None
+
+
+class Status(NamedTuple):
+    """Where a job stands."""
+
+    rows: int
+    records: int
+    rejects: int
+    clusters: int
+    evidence_per_row: float
+    """Moving mean."""
+    seconds: float
+    """Since this process began."""
+    rows_per_second: float
+    """Of this process."""
+    fraction: float | None
+    """Of the source that has been read, if its length is known."""
+    stage: str
+    """"prefix", "reading" or "finishing"."""
+
+
+class Answer(NamedTuple):
+    """What becomes of the rows of a batch as they arrive."""
+
+    records: Records
+    model: Mixture
+    provisional: bool
+
+
+@dataclass
+class Feed:
+    """A model, the source that it is fed from, and all that is kept between two batches.
+
+    Parameters
+    ----------
+    model : StreamingMixture or DocumentMixture
+        Changed in place.
+    source : Source
+        Where rows come from.
+    journal : Journal
+        Notes on the stream.
+    position : Position
+        How far the source has been read.
+    writer : RunWriter or None
+        Where checkpoints go.
+    seconds : float
+        Time that was spent before this process.
+    finished : bool
+        Whether the source was at its end.
+    """
+
+    model: Mixture
+    source: Source
+    journal: Journal
+    position: Position
+    writer: RunWriter | None = None
+    seconds: float = 0.0
+    seconds_in_pass: float = 0.0
+    finished: bool = False
+
+    def __post_init__(self) -> None:
+        self._started = time.perf_counter()
+        self._rows_before = self.n_rows
+        self._evidence = np.nan
+        self._saved_at, self._saved_rows, self._cost = self._started, self.n_rows, 0.0
+        self._traced_rows = self.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        """Return the rows absorbed or kept so far."""
+        return self.position.records - self.journal.n_rejects
+
+    def run(
+        self,
+        pace: Pace,
+        interrupts: Interrupts,
+        on_batch: Callable[[Status], None],
+        answer: Callable[[Answer], None] | None = None,
+    ) -> bool:
+        """Read the source to its end; return False if a signal ended it before.
+
+        Parameters
+        ----------
+        pace : Pace
+            How much at a time.
+        interrupts : Interrupts
+            Signals that ask for an end.
+        on_batch : callable
+            Told about every batch.
+        answer : callable, optional
+            Given what became of the rows of every batch, before it is saved.
+        """
+        self.finished = False
+        batches = read_ahead(self.source.batches(pace.batch_rows, self.position))
+        try:
+            with closing(batches):
+                while True:
+                    with interrupts.waiting():
+                        item = next(batches, None)
+                    if item is None:
+                        break
+                    self._take(*item, pace, answer)
+                    on_batch(self.status())
+                    if interrupts.requested:
+                        raise InterruptedJobError
+                    if self._is_time(pace):
+                        self.checkpoint()
+            self._finish(interrupts, on_batch)
+        except InterruptedJobError:
+            self.checkpoint()
+            return False
+        self.finished = True
+        self.checkpoint()
+        return True
+
+    def _take(
+        self,
+        records: Records,
+        position: Position,
+        pace: Pace,
+        answer: Callable[[Answer], None] | None,
+    ) -> None:
+        """Absorb a batch; what the model refuses is rejected."""
+        self._check_budget(records.rejects, pace, untouched=True)
+        log = [records.rejects] if records.rejects else []
+        for part, refused in self._absorb(records):
+            if refused is not None:
+                log.append([refused])
+                self._check_budget([refused], pace, untouched=False)
+            elif answer is not None:
+                answer(Answer(part, self.model, self.model.provisional_))
+        if self.n_rows == 0 and len(records) > 1 and len(log) >= len(records):
+            raise ValueError(
+                f"none of the first {len(records)} records could be used: {log[-1][0].reason}"
+            )
+        if self.writer is not None:
+            for rejects in log:
+                self.writer.logs["rejects"].append([reject._asdict() for reject in rejects])
+        for rejects in log:
+            self.journal.reject(rejects)
+        self.position = position
+        self._trace()
+
+    def _check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
+        """Raise TooManyRejectsError if there are more rejects than allowed."""
+        if not rejects or pace.max_rejects is None:
+            return
+        if self.journal.n_rejects + len(rejects) <= pace.max_rejects:
+            return
+        if untouched:  # the posterior is that of the position: work is not lost
+            self.checkpoint()
+        bad = rejects[0]
+        allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
+        raise TooManyRejectsError(
+            f"{bad.source}, line {bad.line}: {bad.reason}: {bad.beginning!r}; {allowed}: "
+            "mend the source, or allow more with --max-rejects, and go on with --resume"
+        )
+
+    def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
+        """Absorb rows; where the model refuses some, halve until the bad ones are alone.
+
+        Any split of rows gives the same bits, so that the good ones do not notice.
+        """
+        if len(records) == 0:
+            return
+        began = time.perf_counter()
+        try:
+            self.model.partial_fit(records.rows)
+        except ValueError as error:
+            if len(records) == 1:
+                yield records, self._refusal(records, error)
+                return
+            middle = len(records) // 2
+            for half in (slice(None, middle), slice(middle, None)):
+                yield from self._absorb(_part(records, half))
+            return
+        finally:
+            self.seconds_in_pass += time.perf_counter() - began
+        self._note(records)
+        yield records, None
+
+    def _refusal(self, records: Records, error: ValueError) -> Reject:
+        """Return the reject of a record that the model does not take."""
+        excerpt = records.excerpts[0] if records.excerpts else ""
+        source = self.source.paths[min(self.position.file, len(self.source.paths) - 1)]
+        reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
+        return Reject(source, records.numbers[0] + 1, records.numbers[0], reason, excerpt)
+
+    def _note(self, records: Records | None) -> None:
+        """Note what became of the rows, and take over the history of clusters."""
+        if self.model.provisional_:
+            assert records is not None
+            self.journal.wait(records)
+            return
+        absorbed = self.model.absorbed_
+        events = self._take_events()
+        self.journal.note(records, absorbed, events)
+        mean = float(absorbed.rows.log_evidence.mean())
+        past = mean if np.isnan(self._evidence) else self._evidence
+        self._evidence = MOVING * past + (1.0 - MOVING) * mean
+
+    def _take_events(self) -> list[Event]:
+        """Move the history of clusters from the model to the run directory."""
+        events, self.model.lineage_ = self.model.lineage_, []
+        if self.writer is not None:
+            self.writer.logs["lineage"].append([event._asdict() for event in events])
+        return events
+
+    def _finish(self, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> None:
+        """End the stream: absorb what waits, revisit what the window holds, step by step."""
+        if self.n_rows == 0:
+            return
+        waiting = self.model.provisional_
+        for _ in self.model.finishing():
+            if waiting:
+                self._note(None)
+                waiting = False
+            else:
+                self.journal.follow(self._take_events())
+            on_batch(self.status("finishing"))
+            if interrupts.requested:
+                raise InterruptedJobError
+            self.checkpoint()
+        if waiting:
+            self._note(None)
+        self.journal.follow(self._take_events())
+
+    def status(self, stage: str | None = None) -> Status:
+        """Return where the job stands."""
+        seconds = time.perf_counter() - self._started
+        provisional = self.n_rows > 0 and self.model.provisional_
+        return Status(
+            self.n_rows,
+            self.position.records,
+            self.journal.n_rejects,
+            0 if self.n_rows == 0 or provisional else self.model.n_clusters_,
+            self._evidence,
+            seconds,
+            (self.n_rows - self._rows_before) / max(seconds, 1e-9),
+            self.source.progress(),
+            stage or ("prefix" if provisional else "reading"),
+        )
+
+    def _trace(self) -> None:
+        """Write where the job stands now and then."""
+        if self.writer is not None and self.n_rows - self._traced_rows >= TRACE_ROWS:
+            self._traced_rows = self.n_rows
+            self.writer.logs["trace"].append([self._trace_record()])
+
+    def _trace_record(self) -> dict[str, Any]:
+        status = self.status()
+        evidence = None if np.isnan(status.evidence_per_row) else status.evidence_per_row
+        return {
+            "rows": status.rows,
+            "records": status.records,
+            "rejects": status.rejects,
+            "clusters": status.clusters,
+            "evidence_per_row": evidence,
+            "seconds": round(self.seconds + status.seconds, 3),
+            "time": round(time.time(), 3),
+        }
+
+    def _is_time(self, pace: Pace) -> bool:
+        """Return whether a checkpoint is due."""
+        if self.writer is None:
+            return False
+        rows = pace.checkpoint_rows
+        if rows is not None and self.n_rows - self._saved_rows >= rows:
+            return True
+        waited = time.perf_counter() - self._saved_at
+        return waited >= max(pace.checkpoint_seconds, self._cost / SHARE_OF_CHECKPOINTS)
+
+    def checkpoint(self) -> None:
+        """Save model, journal and position together."""
+        if self.writer is None:
+            return
+        began = time.perf_counter()
+        tensors, notes = self.model.to_tensors(), self.journal.tensors()
+        document = {
+            **tensors.document,
+            "journal": notes.document,
+            "position": self.position._asdict(),
+            "rows": self.n_rows,
+            "rejects": self.journal.n_rejects,
+            "seconds": self.seconds + began - self._started,
+            "finished": self.finished,
+        }
+        self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
+        self._saved_at, self._saved_rows = time.perf_counter(), self.n_rows
+        self._cost = self._saved_at - began
+
+
+def _part(records: Records, rows: slice) -> Records:
+    """Return some of the records; rejects were dealt with."""
+    return replace(
+        records,
+        rows=records.rows[rows],
+        numbers=records.numbers[rows],
+        ids=records.ids[rows],
+        excerpts=records.excerpts[rows],
+        rejects=[],
+    )

@@ -1,0 +1,152 @@
+"""From settings that can be written down to a model."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bnpstream.estimator import DocumentMixture, StreamingMixture
+from bnpstream.likelihoods import DirichletMultinomial, Likelihood
+from bnpstream.priors import (
+    GeneralizedGamma,
+    PitmanYor,
+    Prior,
+    dirichlet_process,
+    normalized_inverse_gaussian,
+    normalized_stable,
+)
+from bnpstream.streams import Kind
+
+Mixture = StreamingMixture | DocumentMixture
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What a user may say about a model; None is the default of the estimator.
+
+    Parameters
+    ----------
+    prior : {"dp", "nig", "ngg", "stable", "py"}, optional
+        How clusters arise; by default "dp".
+    concentration, discount, tilt : float, optional
+        Its parameters, as far as it has them.
+    likelihood : str, optional
+        What rows look like in a cluster, by name.
+    alpha : float, optional
+        Base measure of counts of words.
+    threshold : float, optional
+        new_cluster_threshold.
+    passes : int, optional
+        Passes over all rows, which are kept in memory if there are several.
+    revisit, revisits : int, optional
+        Rows that are kept and looked at again, and how often.
+    merge_threshold : float, optional
+        Log odds at which clusters are merged.
+    prefix_rows : int, optional
+        Rows from which is learnt what is left open.
+    engine : {"auto", "compiled", "reference"}, optional
+        Loops.
+    """
+
+    prior: str | None = None
+    concentration: float | None = None
+    discount: float | None = None
+    tilt: float | None = None
+    likelihood: str | None = None
+    alpha: float | None = None
+    threshold: float | None = None
+    passes: int | None = None
+    revisit: int | None = None
+    revisits: int | None = None
+    merge_threshold: float | None = None
+    prefix_rows: int | None = None
+    engine: Literal["auto", "compiled", "reference"] | None = None
+
+
+def make_prior(options: ModelOptions) -> Prior:
+    """Return the prior; ValueError names a parameter that it does not have."""
+    takes = {
+        "dp": ("concentration",),
+        "nig": ("concentration", "tilt"),
+        "ngg": ("concentration", "discount", "tilt"),
+        "stable": ("discount",),
+        "py": ("concentration", "discount"),
+    }
+    name_of_prior = options.prior or "dp"
+    if name_of_prior not in takes:
+        raise ValueError(f"there is no prior {name_of_prior!r}; there are {', '.join(takes)}")
+    given = {
+        name: float(value)
+        for name in ("concentration", "discount", "tilt")
+        if (value := getattr(options, name)) is not None
+    }
+    for name in given:
+        if name not in takes[name_of_prior]:
+            raise ValueError(
+                f"--{name}: the prior {name_of_prior} has no {name}; "
+                f"it has {' and '.join(takes[name_of_prior])}"
+            )
+    if name_of_prior == "dp":
+        return dirichlet_process(given.get("concentration", 1.0))
+    if name_of_prior == "nig":
+        return normalized_inverse_gaussian(given.get("concentration", 1.0), given.get("tilt", 1.0))
+    if name_of_prior == "stable":
+        return normalized_stable(given.get("discount", 0.5))
+    if name_of_prior == "py":
+        return PitmanYor(given.get("concentration", 1.0), given.get("discount", 0.5))
+    return GeneralizedGamma(
+        given.get("concentration", 1.0), given.get("discount", 0.5), given.get("tilt", 1.0)
+    )
+
+
+def make_model(options: ModelOptions, kind: Kind) -> Mixture:
+    """Return an estimator for rows of a kind; ValueError says which setting does not fit them."""
+    prior = make_prior(options)
+    shared: dict[str, Any] = {}
+    if options.engine is not None:
+        shared["engine"] = options.engine
+    if options.threshold is not None:
+        shared["new_cluster_threshold"] = options.threshold
+    if options.prefix_rows is not None:
+        shared["prefix_rows"] = options.prefix_rows
+    if kind == "documents":
+        _refuse_for_documents(options)
+        return DocumentMixture(prior, **shared)
+    if (passes := options.passes or 1) > 1:
+        if options.revisit is not None:
+            raise ValueError("--passes revisits all rows and --revisit the last ones: give one")
+        shared |= {"revisit": "all", "n_revisits": passes - 1}
+    elif options.revisit is not None:
+        shared |= {"revisit": options.revisit}
+        if options.revisits is not None:
+            shared |= {"n_revisits": options.revisits}
+    if options.merge_threshold is not None:
+        shared["merge_threshold"] = options.merge_threshold
+    return StreamingMixture(prior, _likelihood(options, kind), **shared)
+
+
+def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
+    name = options.likelihood or ("multinomial" if kind == "counts" else "auto")
+    if options.alpha is None:
+        return name
+    if name != "multinomial":
+        raise ValueError(
+            f"--alpha is the base measure of counts of words, and these rows are {name}: "
+            "leave it out, or give --likelihood multinomial"
+        )
+    return DirichletMultinomial(options.alpha)
+
+
+def _refuse_for_documents(options: ModelOptions) -> None:
+    """Raise ValueError for what a growing vocabulary does not go with."""
+    refused = {
+        "--alpha": options.alpha is not None,
+        "--likelihood": options.likelihood is not None,
+        "--passes": (options.passes or 1) > 1,
+        "--revisit": options.revisit is not None,
+        "--merge-threshold": options.merge_threshold is not None,
+    }
+    for name, given in refused.items():
+        if given:
+            raise ValueError(
+                f"{name} needs a fixed vocabulary, and that of texts grows: "
+                "give --vocab FILE or --hash-bits 18 with it"
+            )
