@@ -1,10 +1,149 @@
-"""Which format a file has, by its name and its first bytes."""
+"""Which format a file has, by its name and its first bytes.
 
-from bnpstream.streams.reading import ByteReader
+Content that can be nothing else decides; then the name; then lines that all have the same number of
+fields are a table, and the rest is text.
+"""
 
-__all__ = ["guess_format"]
+import csv
+import re
+from pathlib import PurePath
+
+import orjson
+
+from bnpstream.streams.reading import BYTE_ORDER_MARK, ByteReader
+
+__all__ = ["guess_delimiter", "guess_format"]
+
+PEEK_BYTES = 1 << 16
+DELIMITERS = "\t,;|"
+
+_SUFFIXES = {
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".csv": "csv",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ldac": "lda-c",
+    ".libsvm": "svmlight",
+    ".log": "text",
+    ".mtx": "mtx",
+    ".ndjson": "jsonl",
+    ".npz": "npz",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".tab": "tsv",
+    ".text": "text",
+    ".tsv": "tsv",
+}  # .txt says nothing
+_PACKED = {".gz", ".zst", ".zstd"}
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",  # the stream format begins with this and a length
+    b"%%MatrixMarket": "mtx",
+}
+_WHOLE = re.compile(rb"\s*[0-9]+\s*")
+_TRIPLE = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
+_NUMBER = rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_PAIRS = re.compile(
+    rb"\s*(%b)(?:,%b)*(?:\s+qid:[0-9]+)?((?:\s+[0-9]+:%b)*)\s*(?:#.*)?" % ((_NUMBER,) * 3)
+)
 
 
 def guess_format(file: ByteReader) -> str:
-    """Return the name of the format of a file; bytes are only looked at."""
-    raise ValueError(f"{file.path}: the format is not known: give --format")
+    """Return the name of the format of a file; bytes are only looked at.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, or is of a binary format that is not known.
+    """
+    head = file.peek(PEEK_BYTES, lines=4)
+    if not head:
+        raise ValueError(f"{file.path}: it is empty, so that its format is not known")
+    named = _by_name(file.path)
+    for magic, name in _MAGIC.items():
+        if head.startswith(magic):
+            return name
+    if head.startswith(b"PK\x03\x04") and _first_member(head).endswith(b".npy"):
+        return "npz"
+    lines = head.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    if not file.ended or len(head) == PEEK_BYTES:
+        lines.pop()
+    lines = [line for line in lines if line.strip()]
+    certain = _by_lines(lines, named)
+    if certain is not None:
+        return certain
+    if named is not None:
+        return named
+    if b"\0" in head:
+        raise ValueError(f"{file.path}: the format is not known: give --format")
+    delimiter = guess_delimiter([line.decode(errors="replace") for line in lines])
+    # Two lines of prose may well have as many commas.
+    if delimiter is not None and len(lines) > 2:
+        return "tsv" if delimiter == "\t" else "csv"
+    return "text"
+
+
+def guess_delimiter(lines: list[str]) -> str | None:
+    """Return what cuts all lines into the same number of fields, two or more; the most fields win.
+
+    Examples
+    --------
+    >>> guess_delimiter(["name;size", "'a, b';3", "c;4"])
+    ';'
+    """
+    best, most = None, 1
+    for delimiter in DELIMITERS:
+        try:
+            lengths = {len(fields) for fields in csv.reader(lines, delimiter=delimiter) if fields}
+        except csv.Error:
+            continue
+        if len(lengths) == 1 and (n_fields := lengths.pop()) > most:
+            best, most = delimiter, n_fields
+    return best
+
+
+def _by_name(path: str) -> str | None:
+    name = PurePath(path.lower())
+    while name.suffix in _PACKED:
+        name = name.with_suffix("")
+    if name.name.startswith("docword."):
+        return "uci"
+    return _SUFFIXES.get(name.suffix)
+
+
+def _first_member(head: bytes) -> bytes:
+    """Return the name of the first file in a zip archive."""
+    length = int.from_bytes(head[26:28], "little")
+    return head[30 : 30 + length]
+
+
+def _by_lines(lines: list[bytes], named: str | None) -> str | None:
+    """Return the format of lines that can be of no other."""
+    if not lines:
+        return None
+    if 2 * sum(line.lstrip().startswith(b"{") for line in lines) > len(lines) and any(
+        map(_is_object, lines)
+    ):
+        return "jsonl"
+    header, entries = lines[:3], lines[3:]
+    if entries and all(map(_WHOLE.fullmatch, header)) and all(map(_TRIPLE.fullmatch, entries)):
+        return "uci"
+    matches = [_PAIRS.fullmatch(line) for line in lines if not line.startswith(b"#")]
+    if all(matches) and any(match[2] for match in matches if match):
+        leads = [(match[1], match[2].count(b":")) for match in matches if match]
+        is_lda_c = all(lead == b"%d" % n_pairs for lead, n_pairs in leads)
+        return "lda-c" if is_lda_c and named != "svmlight" else "svmlight"
+    return None
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return type(orjson.loads(line)) is dict
+    except orjson.JSONDecodeError:
+        return False

@@ -2,6 +2,7 @@
 
 import os
 import select
+import stat
 import sys
 import time
 import zlib
@@ -14,7 +15,10 @@ import zstandard
 BLOCK_BYTES = 1 << 20
 POLL_SECONDS = 0.2
 """How often a file that is still growing is looked at."""
+QUIET_SECONDS = 0.25
+"""A pipe that gives nothing for so long has shown what it begins with."""
 GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class ByteReader:
@@ -34,14 +38,16 @@ class ByteReader:
         Bytes read as they are stored.
     size : int or None
         Bytes as they are stored in all, if known.
+    restarts : int
+        How often a file that is followed was cut or replaced, and taken up from its start.
     """
 
     def __init__(self, path: str, *, follow: bool = False) -> None:
         self.path, self.follow = path, follow
-        self.consumed = 0
+        self.consumed = self.restarts = 0
         self._file: int = sys.stdin.fileno() if path == "-" else os.open(path, os.O_RDONLY)
         status = os.fstat(self._file)
-        self._regular = os.path.isfile(f"/dev/fd/{self._file}") and status.st_size >= 0
+        self._regular = stat.S_ISREG(status.st_mode)
         self.size: int | None = status.st_size if self._regular and not follow else None
         self._inode = status.st_ino
         self._ahead = b""
@@ -55,20 +61,32 @@ class ByteReader:
         self._start()
         return self._regular and self.path != "-" and self._unpack is None
 
-    def peek(self, n: int = BLOCK_BYTES) -> bytes:
+    @property
+    def is_live(self) -> bool:
+        """Return whether more may be written while it is read: a pipe, or a file that grows."""
+        return self.follow or not self._regular
+
+    @property
+    def ended(self) -> bool:
+        """Return whether nothing comes after what was peeked."""
+        return self._ended
+
+    def peek(self, n: int = BLOCK_BYTES, *, lines: int = 1) -> bytes:
         """Return up to n of the next bytes without taking them; fewer only at the end.
 
-        On a pipe, or where a file grows, what is there has to do once it has a whole line.
+        On live input, what is there has to do once it has so many lines and nothing more comes
+        for a moment.
         """
         while len(self._ahead) < n and not self._ended:
-            if b"\n" in self._ahead and not self.waiting():
+            if self._ahead.count(b"\n") >= lines and not self._more_comes():
                 break
-            found = self._read()
+            found = self._read()  # before the sum, as it may begin with what is ahead
             self._ahead += found
         return self._ahead[:n]
 
     def seek(self, offset: int) -> None:
         """Go on at a byte of a plain file."""
+        self._start()
         os.lseek(self._file, offset, os.SEEK_SET)
         self.consumed, self._ahead, self._ended = offset, b"", False
 
@@ -86,11 +104,7 @@ class ByteReader:
 
     def waiting(self) -> bool:
         """Return whether `read` would answer at once."""
-        if self._ahead:
-            return True
-        if self._regular:
-            return not self.follow or os.fstat(self._file).st_size > self.consumed
-        return bool(select.select([self._file], [], [], 0.0)[0])
+        return bool(self._ahead) or self._stored_waits(0.0)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
@@ -105,30 +119,37 @@ class ByteReader:
 
     def _start(self) -> None:
         """Find out by the first bytes how the data are packed."""
-        if self._started:
-            return
-        self._started = True
-        first = self._stored()
+        if not self._started:
+            self._started = True
+            self._ahead = self._begin(self._stored())
+
+    def _begin(self, first: bytes) -> bytes:
+        """Return the first bytes of a file, unpacked if they say that they are packed."""
         while 0 < len(first) < len(ZSTD_MAGIC) and (more := self._stored()):
             first += more
+        self._unpack = None
         if first.startswith(GZIP_MAGIC):
             self._unpack = _Unpacker(self.path, "gzip", _gzip)
         elif first.startswith(ZSTD_MAGIC):
             self._unpack = _Unpacker(self.path, "zstd", _zstd)
-        self._ahead = first if self._unpack is None else self._unpack.feed(first)
+        return first if self._unpack is None else self._unpack.feed(first)
 
     def _read(self) -> bytes:
         if not self._started:
             self._start()
-            return self.read() if self._ahead else self._read()
+            return self.read()
         while not self._ended:
+            restarts = self.restarts
             stored = self._stored()
             if not stored:
                 self._ended = True
                 if self._unpack is not None:
                     self._unpack.check_end()
                 break
-            found = stored if self._unpack is None else self._unpack.feed(stored)
+            if self.restarts != restarts:
+                found = self._begin(stored)
+            else:
+                found = stored if self._unpack is None else self._unpack.feed(stored)
             if found:
                 return found
         return b""
@@ -140,11 +161,23 @@ class ByteReader:
             self.consumed += len(found)
             if found or not (self.follow and self._regular):
                 return found
+            time.sleep(POLL_SECONDS)
             self._look_again()
 
+    def _stored_waits(self, seconds: float) -> bool:
+        """Return whether `_stored` would answer at once, or after so many seconds."""
+        if not self._regular:
+            return bool(select.select([self._file], [], [], seconds)[0])
+        if not self.follow or os.fstat(self._file).st_size > self.consumed:
+            return True
+        time.sleep(seconds)
+        return os.fstat(self._file).st_size > self.consumed
+
+    def _more_comes(self) -> bool:
+        return self._stored_waits(QUIET_SECONDS)
+
     def _look_again(self) -> None:
-        """Wait; then take up a file from its start if it was cut or replaced."""
-        time.sleep(POLL_SECONDS)
+        """Take up a file that is followed from its start if it was cut or replaced."""
         try:
             now = Path(self.path).stat()
         except FileNotFoundError:  # about to be replaced
@@ -154,10 +187,13 @@ class ByteReader:
                 return  # the old file first
             os.close(self._file)
             self._file = os.open(self.path, os.O_RDONLY)
-            self._inode, self.consumed = now.st_ino, 0
+            self._inode = os.fstat(self._file).st_ino
         elif now.st_size < self.consumed:
             os.lseek(self._file, 0, os.SEEK_SET)
-            self.consumed = 0
+        else:
+            return
+        self.consumed = 0
+        self.restarts += 1
 
 
 class _Packed(Protocol):

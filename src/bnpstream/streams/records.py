@@ -24,6 +24,24 @@ class Reject(NamedTuple):
     """The first characters of it."""
 
 
+class UnusableError(ValueError):
+    """Says why a record cannot become a row."""
+
+
+def beginning(record: bytes | str) -> str:
+    r"""Return the first characters of a record, whatever its bytes are.
+
+    Examples
+    --------
+    >>> beginning(b"caf\xc3\xa9 \xff")
+    'café \\xff'
+    """
+    if isinstance(record, bytes):
+        # No character of UTF-8 takes more than four bytes.
+        record = record[: 4 * BEGINNING].decode("utf-8", errors="backslashreplace")
+    return record[:BEGINNING]
+
+
 @dataclass(frozen=True)
 class Records:
     """A batch: rows in order, and what was rejected among them.
@@ -84,7 +102,8 @@ class Schema:
     types : tuple of str, optional
         "number", "truth" or "label" for every column of a table.
     fields : dict
-        Where a format has named fields or columns: which hold "id", "text", "counts".
+        Where a format has named fields or columns: which hold "id", "text", "counts". A CSV file
+        adds its "delimiter", and "header" where it has one.
     """
 
     format: str

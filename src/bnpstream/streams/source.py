@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from glob import glob, has_magic
+from glob import has_magic
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,7 +51,7 @@ class Reader(ABC):
     @classmethod
     @abstractmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the records are, without taking any; ValueError says what to do if unknown."""
+        """Return what the records are, without taking any; ValueError says why if unknown."""
 
     @property
     def n_records(self) -> int | None:
@@ -59,9 +59,7 @@ class Reader(ABC):
         return None
 
     @abstractmethod
-    def batches(
-        self, batch_rows: int, start: Position
-    ) -> Iterator[tuple[Records, Position]]:
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after `start`, which is inside this file, and the position after each.
 
         A batch has at most `batch_rows` records, rejected ones included. Where `file.waiting()`
@@ -98,28 +96,57 @@ class Source:
         follow: bool = False,
     ) -> None:
         self.paths, self.options, self.follow = list(paths), options, follow
-        self._readers: dict[int, Reader] = {}
+        self._opened: tuple[int, Reader] | None = None
+        self._current: Reader | None = None
         self._at = 0
         self.schema = self._find_schema() if schema is None else schema
 
     def _find_schema(self) -> Schema:
-        file = self._open(0)
-        name = self.options.format or guess_format(file)
-        if name not in FORMATS:
-            raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
-        schema = _reader_class(name).find_schema(file, self.options)
-        self._readers[0] = _reader_class(name)(file, schema, self.options)
+        """Find out what the first file that is not empty has; its reader is kept."""
+        for at in range(len(self.paths)):
+            file = self._open(at)
+            if file.peek(1):
+                break
+            file.close()
+        else:
+            what = "it is empty" if len(self.paths) == 1 else "it is empty, and so are the others"
+            raise ValueError(f"{self._call(0)}: there is nothing to read: {what}")
+        try:
+            name = self.options.format or guess_format(file)
+            reader = _reader_class(name)
+            schema = reader.find_schema(file, self.options)
+            self._opened = at, reader(file, schema, self.options)
+        except BaseException:
+            file.close()
+            raise
         return schema
+
+    def _call(self, at: int) -> str:
+        return "standard input" if self.paths[at] == "-" else self.paths[at]
 
     def _open(self, at: int) -> ByteReader:
         return ByteReader(self.paths[at], follow=self.follow and at == len(self.paths) - 1)
 
     def _reader(self, at: int) -> Reader:
-        """Return the reader of a file; the first one may be there already."""
-        found = self._readers.pop(at, None)
-        if found is not None:
-            return found
+        """Return the reader of a file, which may be there already."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            if opened[0] == at:
+                return opened[1]
+            opened[1].file.close()
         return _reader_class(self.schema.format)(self._open(at), self.schema, self.options)
+
+    def close(self) -> None:
+        """Close what was opened to be looked at, if it was not read."""
+        if self._opened is not None:
+            self._opened[1].file.close()
+            self._opened = None
+
+    def __enter__(self) -> "Source":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def batches(
         self, batch_rows: int = 1024, start: Position | None = None
@@ -136,29 +163,33 @@ class Source:
         if batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
         position = start or Position()
+        if position.file > len(self.paths):
+            raise ValueError(
+                f"the position is in file {position.file + 1}, but there are {len(self.paths)}: "
+                "give the files of the earlier run, and new ones after them"
+            )
         while position.file < len(self.paths):
-            self._at = position.file
             reader = self._reader(position.file)
-            self._current = reader
             with closing(reader.file):
-                for records, position in reader.batches(batch_rows, position):
-                    yield records, position
+                self._at, self._current = position.file, reader
+                for records, after in reader.batches(batch_rows, position):
+                    position = after
+                    yield records, after
             position = Position(position.records, position.file + 1)
 
     @property
     def n_records(self) -> int | None:
         """Return how many records the source announces, if it is one file that does."""
-        reader = self._readers.get(0) or getattr(self, "_current", None)
+        reader = self._current if self._opened is None else self._opened[1]
         return reader.n_records if reader is not None and len(self.paths) == 1 else None
 
     def progress(self) -> float | None:
         """Return which part of all bytes has been read, or None if that is not known."""
-        reader: Reader | None = getattr(self, "_current", None)
-        if self.follow or "-" in self.paths or reader is None:
+        if self.follow or "-" in self.paths or self._current is None:
             return None
         sizes = [Path(path).stat().st_size for path in self.paths]
-        total = sum(sizes)
-        return (sum(sizes[: self._at]) + reader.file.consumed) / total if total else None
+        behind = sum(sizes[: self._at]) + self._current.file.consumed
+        return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this source from others: names of the files and their format."""
@@ -167,6 +198,8 @@ class Source:
 
 
 def _reader_class(name: str) -> type[Reader]:
+    if name not in FORMATS:
+        raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
     found: type[Reader] = getattr(import_module(module), attribute)
     return found
@@ -192,18 +225,25 @@ def open_source(
     follow : bool
         Wait for more at the end of the last file.
     """
-    wanted = [paths] if isinstance(paths, str) else list(paths)
-    found: list[str] = []
-    for path in wanted:
-        if path == "-" or not has_magic(path) or Path(path).exists():
-            if path != "-" and not Path(path).exists():
-                raise FileNotFoundError(f"{path}: there is no such file")
-            found.append(path)
-            continue
-        matches = sorted(glob(path, recursive=True))
-        if not matches:
-            raise FileNotFoundError(f"{path}: no file matches this pattern")
-        found += [match for match in matches if Path(match).is_file()]
+    wanted = [paths] if isinstance(paths, str) else paths
+    found = [path for pattern in wanted for path in _files(pattern)]
     if not found:
         raise ValueError('no source: name a file, a pattern, or "-" for standard input')
     return Source(found, options or Options(), schema, follow=follow)
+
+
+def _files(pattern: str) -> list[str]:
+    """Return the files that a name or a pattern stands for, sorted."""
+    path = Path(pattern)
+    if path.is_dir():
+        raise IsADirectoryError(f"{pattern}: it is a directory: name its files, as in {path}/*")
+    if pattern == "-" or path.exists():
+        return [pattern]
+    if not has_magic(pattern):
+        raise FileNotFoundError(f"{pattern}: there is no such file")
+    matches = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+    # As in a shell, files whose names begin with a dot are hidden.
+    found = sorted(str(match) for match in matches if match.is_file() and match.name[0] != ".")
+    if not found:
+        raise FileNotFoundError(f"{pattern}: no file matches this pattern")
+    return found

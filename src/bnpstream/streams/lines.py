@@ -1,0 +1,268 @@
+"""Lines of a file with their numbers and offsets, and readers of formats with a record a line."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from bnpstream.streams.reading import BLOCK_BYTES, BYTE_ORDER_MARK, ByteReader
+from bnpstream.streams.records import Position, Records, Reject, UnusableError, beginning
+from bnpstream.streams.source import Reader
+
+__all__ = ["Batch", "LineReader", "Lines", "Parsed", "decode", "first_lines"]
+
+
+class Lines:
+    """Iterates over the whole lines of a file, without their ends, in bounded memory.
+
+    A line ends by LF or CRLF; the last one may have no end, unless the file is followed. Of a line
+    longer than `max_bytes` a little more than that is given, so that its length tells.
+
+    Parameters
+    ----------
+    file : ByteReader
+        The bytes.
+    max_bytes : int
+        Bytes of a line at most.
+
+    Attributes
+    ----------
+    number : int
+        Lines given; it starts again where a file that is followed was cut or replaced.
+    offset : int
+        Bytes given, ends of lines included.
+    """
+
+    def __init__(self, file: ByteReader, max_bytes: int) -> None:
+        self._file, self._max_bytes = file, max_bytes
+        self.number = self.offset = 0
+        self._lines: list[bytes] = []
+        self._next = 0
+        self._carry = b""
+        self._dropped = self._dropped_first = 0
+        self._end_bytes = 1
+        self._new_file: bytes | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._next < len(self._lines) or self._fill():
+            line = self._lines[self._next]
+            if self._next == 0:
+                self.offset += self._dropped_first
+            self._next += 1
+            self.number += 1
+            self.offset += len(line) + self._end_bytes
+            if self.number == 1:
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            yield line[:-1] if line.endswith(b"\r") else line
+
+    def ready(self) -> bool:
+        """Return whether the next line is there, without waiting for it."""
+        while self._next == len(self._lines):
+            if not self._file.waiting() or not self._read():
+                return False
+        return True
+
+    def enter(self, start: Position) -> None:
+        """Go to a position that an earlier reading has seen.
+
+        Raises
+        ------
+        ValueError
+            If the file is shorter than that.
+        """
+        if start.line == 0:
+            return
+        size = self._file.size
+        if self._file.is_plain and start.offset is not None:
+            if size is not None and size < start.offset:
+                raise ValueError(
+                    f"{self._file.path}: it has {size} bytes, but {start.offset} were read "
+                    "before: it is not the same file; start afresh"
+                )
+            self._file.seek(start.offset)
+            self.number, self.offset = start.line, start.offset
+            return
+        for _ in self:
+            if self.number == start.line:
+                return
+        raise ValueError(
+            f"{self._file.path}: it has {self.number} lines, but {start.line} were read before: "
+            "it is not the same input; start afresh"
+        )
+
+    def check_length(self, line: bytes) -> None:
+        """Raise UnusableError if a line is too long."""
+        if len(line) > self._max_bytes:
+            raise UnusableError(f"the line is longer than {self._max_bytes} bytes")
+
+    def _fill(self) -> bool:
+        """Read on until there is a whole line; False at the end."""
+        while self._next == len(self._lines):
+            if not self._read():
+                return False
+        return True
+
+    def _read(self) -> bool:
+        """Cut the next bytes into lines, keeping the beginning of the last; False at the end."""
+        self._lines, self._next = [], 0
+        if self._new_file is not None:
+            block, self._new_file = self._new_file, None
+            self.number = self.offset = 0
+        else:
+            restarts = self._file.restarts
+            block = self._file.read()
+            if self._file.restarts != restarts:
+                # What the old file ended with is a line, as nobody will write its end.
+                if self._carry:
+                    self._new_file = block
+                    self._give_carry()
+                    return True
+                self.number = self.offset = 0
+        if not block:
+            if not self._carry:
+                return False
+            self._end_bytes = 0
+            self._give_carry()
+            return True
+        lines = block.split(b"\n")
+        lines[0] = self._carry + lines[0]
+        self._carry = lines.pop()
+        if lines:
+            self._lines, self._dropped_first, self._dropped = lines, self._dropped, 0
+        # Two bytes more, so that it is too long without a CR too.
+        excess = len(self._carry) - self._max_bytes - 2
+        if excess > 0:
+            self._carry = self._carry[:-excess]
+            self._dropped += excess
+        return True
+
+    def _give_carry(self) -> None:
+        self._lines, self._carry = [self._carry], b""
+        self._dropped_first, self._dropped = self._dropped, 0
+
+
+class Parsed(NamedTuple):
+    """What a line says."""
+
+    row: Any
+    id: str | int | None = None
+    """What the record calls itself, if it does."""
+    excerpt: str | None = None
+
+
+class LineReader(Reader):
+    """Reads a file with a record a line; blank lines are no records."""
+
+    @abstractmethod
+    def parse(self, line: bytes) -> Parsed:
+        """Return what a line says; UnusableError tells why it is rejected."""
+
+    @abstractmethod
+    def gather(self, rows: list[Any]) -> Any:
+        """Return the rows of a batch as the schema wants them."""
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield the records after a position, and the position after each batch."""
+        lines = Lines(self.file, self.options.max_line_bytes)
+        lines.enter(start)
+        is_plain = self.file.is_plain
+        batch = Batch(self.file.path, start.records)
+        in_file = start.in_file
+        room = batch_rows - in_file % batch_rows
+        for line in lines:
+            if lines.number == 1:
+                in_file = 0
+            if line and not line.isspace():
+                try:
+                    lines.check_length(line)
+                    batch.add(self.parse(line))
+                except UnusableError as error:
+                    batch.reject(lines.number, str(error), line)
+                in_file, room = in_file + 1, room - 1
+            if room == 0 or (not lines.ready() and batch):
+                offset = lines.offset if is_plain else None
+                position = Position(batch.next_number, start.file, in_file, lines.number, offset)
+                yield batch.records(self.gather), position
+                batch = Batch(self.file.path, batch.next_number)
+                room = batch_rows - in_file % batch_rows
+
+
+class Batch:
+    """Gathers the records of a batch.
+
+    Parameters
+    ----------
+    source : str
+        Name of the file.
+    next_number : int
+        Number of its first record in the whole source.
+    """
+
+    def __init__(self, source: str, next_number: int) -> None:
+        self._source = source
+        self.next_number = next_number
+        self._rows: list[Any] = []
+        self._numbers: list[int] = []
+        self._ids: list[str | int] = []
+        self._excerpts: list[str] = []
+        self._rejects: list[Reject] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._rows or self._rejects)
+
+    def add(self, parsed: Parsed) -> None:
+        """Append a record."""
+        row, id_, excerpt = parsed
+        self._rows.append(row)
+        self._numbers.append(self.next_number)
+        self._ids.append(self.next_number if id_ is None else id_)
+        if excerpt is not None:
+            self._excerpts.append(excerpt)
+        self.next_number += 1
+
+    def reject(self, line: int, reason: str, record: bytes | str) -> None:
+        """Note a record that cannot be used."""
+        self._rejects.append(
+            Reject(self._source, line, self.next_number, reason, beginning(record))
+        )
+        self.next_number += 1
+
+    def records(self, gather: Callable[[list[Any]], Any]) -> Records:
+        """Return what was gathered."""
+        return Records(gather(self._rows), self._numbers, self._ids, self._excerpts, self._rejects)
+
+
+def decode(line: bytes) -> str:
+    """Return a line as text; UnusableError if it is not UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise UnusableError(f"not UTF-8: {error.reason} at byte {error.start + 1}") from error
+
+
+def first_lines(file: ByteReader, max_lines: int = 1000, *, at_least: int = 1) -> list[bytes]:
+    """Return the first whole lines of a file that are not blank, without taking them.
+
+    Parameters
+    ----------
+    file : ByteReader
+        The bytes.
+    max_lines : int
+        Lines at most.
+    at_least : int
+        Lines that live input is waited for.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    for n_bytes in (BLOCK_BYTES, 16 * BLOCK_BYTES):
+        found = file.peek(n_bytes, lines=at_least)
+        lines = found.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+        if not file.ended or len(found) == n_bytes:
+            lines.pop()  # it may go on
+        lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
+        if lines:
+            return lines[:max_lines]
+    what = f"no line ends in the first {n_bytes} bytes" if found.strip() else "it is empty"
+    raise ValueError(f"{file.path}: there is no record: {what}")

@@ -1,0 +1,40 @@
+"""Plain text: one document a line, cut into words.
+
+A blank line is no document; a line without words, such as ``...``, is a document without words.
+Documents have no ids of their own.
+"""
+
+from typing import Any, ClassVar
+
+from bnpstream.streams.documents import DocumentRows, document_schema, excerpt_of_text
+from bnpstream.streams.lines import LineReader, Parsed, decode, first_lines
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Options, Schema
+from bnpstream.streams.tokens import count_words
+
+__all__ = ["TextReader"]
+
+
+class TextReader(LineReader):
+    """Reads plain text, one document a line."""
+
+    format: ClassVar[str] = "text"
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._rows = DocumentRows(schema)
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the records are; ValueError if the file is empty."""
+        first_lines(file)
+        return document_schema(cls.format, {}, options)
+
+    def parse(self, line: bytes) -> Parsed:
+        """Return the document of a line."""
+        text = decode(line)
+        return Parsed(count_words(text), None, excerpt_of_text(text))
+
+    def gather(self, rows: list[Any]) -> Any:
+        """Return documents as the schema wants them."""
+        return self._rows(rows)
