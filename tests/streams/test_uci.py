@@ -10,7 +10,9 @@ import pytest
 from scipy import sparse
 
 from bnpstream.datasets import find
-from bnpstream.streams import _docword, iter_docword, read_docword, read_vocabulary
+from bnpstream.kernels.parsing import IRREGULAR
+from bnpstream.streams import iter_docword, read_docword, read_vocabulary, reading
+from bnpstream.streams._entries import EntryParser
 
 SMALL = "5\n3\n4\n2 1 4\n2 3 1\n4 2 7\n4 3 2\n"
 SMALL_ROWS = [[0, 0, 0], [4, 0, 1], [0, 0, 0], [0, 7, 2], [0, 0, 0]]
@@ -102,7 +104,7 @@ def test_batches_do_not_depend_on_where_blocks_are_cut(
     tmp_path, monkeypatch, seed, batch_rows, block_bytes
 ):
     text, dense = random_docword(seed)
-    monkeypatch.setattr(_docword, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
     delivered = list(iter_docword(write(tmp_path, text), batch_rows))
     sizes = [batch.shape[0] for batch, _ in delivered]
     assert all(size == batch_rows for size in sizes[:-1])
@@ -113,12 +115,14 @@ def test_batches_do_not_depend_on_where_blocks_are_cut(
 @pytest.mark.parametrize("seed", range(3))
 def test_both_spellings_of_the_parser_agree(tmp_path, monkeypatch, seed):
     text, dense = random_docword(seed)
-    monkeypatch.setattr(_docword, "_parse_block", lambda block: None)
+    monkeypatch.setattr(
+        EntryParser, "parse", lambda _, text, building: building.progress._replace(status=IRREGULAR)
+    )
     assert np.array_equal(read_docword(write(tmp_path, text)).toarray(), dense)
 
 
 def test_a_missing_last_line_end_needs_no_slow_parse(tmp_path, monkeypatch):
-    monkeypatch.delattr(_docword, "_parse_lines")
+    monkeypatch.delattr(EntryParser, "judge")
     assert read_docword(write(tmp_path, SMALL.rstrip("\n"))).toarray().tolist() == SMALL_ROWS
 
 
@@ -170,7 +174,7 @@ BAD_LINES = {
 @pytest.mark.parametrize("block_bytes", [1, 1 << 20])
 @pytest.mark.parametrize("bad", BAD_LINES)
 def test_a_bad_line_is_named(tmp_path, monkeypatch, bad, block_bytes):
-    monkeypatch.setattr(_docword, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
     path = write(tmp_path, SMALL.replace("4 2 7", bad))
     message = f"{path}, line 6: {bad!r}: expected {BAD_LINES[bad]}"
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -217,7 +221,7 @@ def test_a_bad_header_is_named(tmp_path, header, line, shown, expected):
 
 @pytest.mark.parametrize("block_bytes", [1, 1 << 20])
 def test_fewer_entries_than_announced(tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr(_docword, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
     path = write(tmp_path, SMALL.removesuffix("4 3 2\n"))
     message = (
         f"{path}: the file is truncated, it ends after line 6 with 3 entries; "
@@ -229,7 +233,7 @@ def test_fewer_entries_than_announced(tmp_path, monkeypatch, block_bytes):
 
 @pytest.mark.parametrize("block_bytes", [1, 1 << 20])
 def test_more_entries_than_announced(tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr(_docword, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
     path = write(tmp_path, SMALL + "5 1 1\n5 2 1\n")
     message = f"{path}, line 8: '5 1 1': expected the end of the file after 4 entries"
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -237,7 +241,7 @@ def test_more_entries_than_announced(tmp_path, monkeypatch, block_bytes):
 
 
 def test_a_document_that_may_be_cut_short_is_not_delivered(tmp_path, monkeypatch):
-    monkeypatch.setattr(_docword, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1)
     batches = iter_docword(write(tmp_path, SMALL.removesuffix("4 3 2\n")), batch_rows=1)
     assert [next(batches)[1] for _ in range(3)] == [1, 2, 3]
     with pytest.raises(ValueError, match="truncated"):
@@ -290,7 +294,7 @@ def test_vocabulary_refuses_what_is_not_utf8(tmp_path):
 
 def test_kos_is_what_the_repository_publishes(kos, monkeypatch):
     # The slow spelling is for bad lines only: a sound corpus must never need it.
-    monkeypatch.delattr(_docword, "_parse_lines")
+    monkeypatch.delattr(EntryParser, "judge")
     counts = read_docword(kos)
     assert counts.shape == (3430, 6906)
     assert counts.nnz == 353_160

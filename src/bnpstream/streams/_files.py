@@ -1,26 +1,22 @@
-"""What readers of line-based files share: opening plain or gzip files, and describing bad lines."""
+"""What readers of line-based files share: all lines of a small file, and describing bad lines."""
 
-import gzip
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedIOBase
 from os import PathLike
-from pathlib import Path
 
-__all__ = ["open_bytes", "unexpected_line"]
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Reject
 
-_GZIP_MAGIC = b"\x1f\x8b"
+__all__ = ["broken", "read_lines", "show", "unexpected_line"]
+
+_SHOWN = 80
 
 
-@contextmanager
-def open_bytes(path: str | PathLike[str]) -> Iterator[BufferedIOBase]:
-    """Open a file for reading, through gzip if its first bytes say so.
+def read_lines(path: str | PathLike[str]) -> list[bytes]:
+    r"""Return the lines of a file, plain, gzip or zstd, without their ends.
 
     Raises
     ------
     ValueError
-        If gzip data turn out to be truncated or damaged, whenever that is noticed.
+        If packed data turn out to be truncated or damaged.
 
     Examples
     --------
@@ -29,26 +25,27 @@ def open_bytes(path: str | PathLike[str]) -> Iterator[BufferedIOBase]:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "words")
-    ...     n_bytes = path.write_bytes(gzip.compress(b"senate"))
-    ...     with open_bytes(path) as file:
-    ...         file.read()
-    b'senate'
+    ...     n_bytes = path.write_bytes(gzip.compress(b"senate\r\nhouse\n"))
+    ...     read_lines(path)
+    [b'senate', b'house']
     """
-    with Path(path).open("rb") as file:
-        if not file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
-            yield file
-            return
-        try:
-            with gzip.open(file) as unzipped:
-                yield unzipped
-        except EOFError as error:
-            raise ValueError(
-                f"{path}: the gzip data are truncated, the file ends before they do: fetch it again"
-            ) from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(
-                f"{path}: the gzip data are damaged ({error}): fetch it again"
-            ) from error
+    with ByteReader(str(path)) as file:
+        lines = b"".join(file.blocks()).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]
+
+
+def show(line: bytes, most: int) -> str:
+    r"""Return the first characters of a line as text, whatever it is.
+
+    Examples
+    --------
+    >>> show(b"na\xefve words\r\n", 8)
+    'na\\xefve'
+    """
+    # A character is at most four bytes.
+    return line[: 4 * most].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")[:most]
 
 
 def unexpected_line(
@@ -61,6 +58,12 @@ def unexpected_line(
     >>> unexpected_line("docword.txt", 7, b"3 1\n", "three whole numbers")
     ValueError("docword.txt, line 7: '3 1': expected three whole numbers")
     """
-    text = line.rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
-    shown = text if len(text) <= 80 else text[:80] + "..."
-    return ValueError(f"{path}, line {number}: {shown!r}: expected {expected}")
+    text = show(line, _SHOWN + 1)
+    return broken(Reject(str(path), number, 0, f"expected {expected}", text))
+
+
+def broken(reject: Reject) -> ValueError:
+    """Describe a reject as an error to raise, where there are to be none."""
+    text = reject.beginning
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return ValueError(f"{reject.source}, line {reject.line}: {shown!r}: {reject.reason}")

@@ -1,17 +1,14 @@
 """Labels of documents: a file with one whole number a line."""
 
-import re
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.streams._files import open_bytes, unexpected_line
+from bnpstream.streams._files import read_lines, unexpected_line
+from bnpstream.streams._values import read_whole
 
 __all__ = ["read_labels"]
-
-# Eighteen digits are the most that always fit in int64.
-_WHOLE_NUMBER = re.compile(rb"-?[0-9]{1,18}")
 
 
 def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
@@ -20,7 +17,7 @@ def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
     Parameters
     ----------
     path : str or path
-        The file, plain or gzip.
+        The file, plain, gzip or zstd.
 
     Returns
     -------
@@ -43,10 +40,9 @@ def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
     array([ 1,  1, 20])
     """
     labels = []
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            text = line.strip()
-            if not _WHOLE_NUMBER.fullmatch(text):
-                raise unexpected_line(path, number, line, "a whole number, the document's label")
-            labels.append(int(text))
+    for number, line in enumerate(read_lines(path), start=1):
+        label = read_whole(line.strip())
+        if label is None:
+            raise unexpected_line(path, number, line, "a whole number, the document's label")
+        labels.append(label)
     return np.array(labels, dtype=np.intp)

@@ -12,7 +12,7 @@ from os import PathLike
 import numpy as np
 from scipy import sparse
 
-from bnpstream.streams._files import open_bytes, unexpected_line
+from bnpstream.streams._files import read_lines, unexpected_line
 
 __all__ = ["read_lda_c"]
 
@@ -56,8 +56,7 @@ def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.
         raise ValueError(
             f"n_words is {n_words}: give at least 1, or None for the largest word id plus one"
         )
-    with open_bytes(path) as file:
-        lines = file.read().splitlines()
+    lines = read_lines(path)
     if not lines:
         raise ValueError(f"{path}: the file is empty: expected a line for every document")
 

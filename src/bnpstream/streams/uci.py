@@ -3,20 +3,70 @@
 A docword file starts with three lines, the number of documents D, of words W and of entries NNZ.
 Each further line is an entry ``docID wordID count``: ids count from 1, and entries are sorted by
 docID. A pair that occurs twice is summed; blank lines between entries are skipped. Files may be
-compressed with gzip, which is recognised by its first bytes and not by the name.
+packed by gzip or zstd, which is recognised by their first bytes and not by the name.
 """
 
 from collections.abc import Iterator
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from bnpstream.streams._docword import iter_entries, read_header
-from bnpstream.streams._files import open_bytes, unexpected_line
+from bnpstream.kernels.parsing import WHOLE
+from bnpstream.streams._entries import EntryParser, Header, Wording
+from bnpstream.streams._files import broken, read_lines, unexpected_line
+from bnpstream.streams._gathering import read_batches
+from bnpstream.streams._values import read_whole
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Options, Position, Records, Schema
+from bnpstream.streams.source import Reader
 
-__all__ = ["iter_docword", "read_docword", "read_vocabulary"]
+__all__ = ["DocwordReader", "iter_docword", "read_docword", "read_vocabulary"]
+
+_HEADER = (("documents D", 1), ("words W", 1), ("entries NNZ", 0))
+# A header has three numbers: memory stays bounded on a file without line ends.
+_HEADER_BYTES = 4096
+_WORDING = Wording(
+    entry="three whole numbers of at most 18 digits: docID wordID count",
+    row="docID",
+    column="wordID",
+    row_source="line 1",
+    column_source="line 2",
+    entry_source="line 3",
+)
+
+
+class DocwordReader(Reader):
+    """Reads the documents of a docword file."""
+
+    format = "uci"
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._header = _read_header(file)
+        if self._header.n_columns != schema.n_features:
+            raise ValueError(
+                f"{file.path}, line 2: there are {self._header.n_columns} words, but "
+                f"{schema.n_features} in the vocabulary: give files that share it"
+            )
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the header and the vocabulary say."""
+        n_words = _read_header(file).n_columns
+        return Schema(cls.format, "counts", n_words, read_names(options, n_words, file.path))
+
+    @property
+    def n_records(self) -> int:
+        """Return how many documents the header announces."""
+        return self._header.n_rows
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield documents, and the position after each batch."""
+        parser = EntryParser(
+            self.file.path, self._header, WHOLE, self.options.max_line_bytes, _WORDING
+        )
+        return read_batches(self.file, parser, self.schema, batch_rows, start)
 
 
 def iter_docword(
@@ -30,7 +80,7 @@ def iter_docword(
     Parameters
     ----------
     path : str or path
-        The file, plain or gzip.
+        The file, plain, gzip or zstd.
     batch_rows : int, default 1024
         Rows of a batch; the last one may have fewer.
 
@@ -61,23 +111,13 @@ def iter_docword(
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
-    with open_bytes(path) as file:
-        header = read_header(file, path)
-        delivered = 0
-        pending: list[NDArray[np.int64]] = []
-        for entries, n_complete in iter_entries(file, path, header):
-            pending.append(entries)
-            n_rows = n_complete - delivered
-            if n_complete < header.n_documents:
-                n_rows -= n_rows % batch_rows
-            if n_rows == 0:
-                continue
-            joined = np.concatenate(pending, axis=1)
-            for start in range(delivered, delivered + n_rows, batch_rows):
-                stop = min(start + batch_rows, n_complete)
-                yield _rows(joined, start, stop, header.n_words), stop
-            delivered += n_rows
-            pending = [joined[:, np.searchsorted(joined[0], delivered + 1) :]]
+    with ByteReader(str(path)) as file:
+        schema = DocwordReader.find_schema(file, Options())
+        reader = DocwordReader(file, schema, Options())
+        for records, position in reader.batches(batch_rows, Position()):
+            if records.rejects:
+                raise broken(records.rejects[0])
+            yield records.rows, position.records
 
 
 def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
@@ -86,7 +126,7 @@ def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
     Parameters
     ----------
     path : str or path
-        The file, plain or gzip.
+        The file, plain, gzip or zstd.
 
     Returns
     -------
@@ -117,7 +157,7 @@ def read_vocabulary(path: str | PathLike[str]) -> list[str]:
     Parameters
     ----------
     path : str or path
-        The file, plain or gzip, in UTF-8.
+        The file, plain, gzip or zstd, in UTF-8.
 
     Returns
     -------
@@ -140,37 +180,44 @@ def read_vocabulary(path: str | PathLike[str]) -> list[str]:
     ['senate', 'house']
     """
     words = []
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                word = line.rstrip(b"\r\n").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise unexpected_line(path, number, line, f"UTF-8 text ({error.reason})") from error
-            if not word:
-                # Skipping it would move every later word to another id.
-                raise unexpected_line(path, number, line, "a word, as line numbers are word ids")
-            words.append(word)
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            word = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise unexpected_line(path, number, line, f"UTF-8 text ({error.reason})") from error
+        if not word:
+            # Skipping it would move every later word to another id.
+            raise unexpected_line(path, number, line, "a word, as line numbers are word ids")
+        words.append(word)
     return words
 
 
-def _rows(
-    entries: NDArray[np.int64], start: int, stop: int, n_words: int
-) -> sparse.csr_array[np.int64]:
-    """Gather the entries of documents start + 1, ..., stop into rows."""
-    documents, words, counts = entries
-    bounds = np.searchsorted(documents, np.arange(start + 1, stop + 2))
-    inside = slice(bounds[0], bounds[-1])
-    # Much code that takes sparse matrices, scikit-learn's included, wants 32-bit indices.
-    fits = max(n_words, bounds[-1] - bounds[0]) <= np.iinfo(np.int32).max
-    index_type = np.int32 if fits else np.int64
-    rows = sparse.csr_array(
-        (
-            # Copied, as `sum_duplicates` works in place and a view would keep the block alive.
-            counts[inside].copy(),
-            (words[inside] - 1).astype(index_type),
-            (bounds - bounds[0]).astype(index_type),
-        ),
-        shape=(stop - start, n_words),
-    )
-    rows.sum_duplicates()
-    return rows
+def read_names(options: Options, n_features: int, path: str) -> tuple[str, ...] | None:
+    """Return the words of the vocabulary, which must be as many as columns, or None without one."""
+    if options.vocab is None:
+        return None
+    words = tuple(read_vocabulary(options.vocab))
+    if len(words) != n_features:
+        raise ValueError(
+            f"{options.vocab}: there are {len(words)} words, but {n_features} columns in {path}: "
+            "give the vocabulary of this file"
+        )
+    return words
+
+
+def _read_header(file: ByteReader) -> Header:
+    """Return what the first three lines say, without taking them."""
+    lines = file.peek(_HEADER_BYTES).split(b"\n")
+    numbers: list[int] = []
+    for what, least in _HEADER:
+        line = lines[len(numbers)] if len(numbers) < len(lines) else b""
+        number = read_whole(line.strip())
+        if number is None or number < least:
+            expected = (
+                f"the number of {what}, at least {least}: "
+                "a docword file starts with three lines, D, W and NNZ"
+            )
+            raise unexpected_line(file.path, len(numbers) + 1, line, expected)
+        numbers.append(number)
+    n_documents, n_words, n_entries = numbers
+    return Header(n_documents, n_words, n_entries, n_lines=3)

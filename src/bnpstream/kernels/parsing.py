@@ -1,0 +1,222 @@
+"""Numbers out of lines of text: entries ``row column value``, and pairs ``id:value``.
+
+A loop knows regular lines only. It stops at the beginning of the first other one, and whoever
+called it has to find out what is wrong with it, if anything. The text ends with a line end, so no
+number runs off it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.compiling import entry, inlined
+
+TAB, NEWLINE, RETURN, SPACE, HASH = ord("\t"), ord("\n"), ord("\r"), ord(" "), ord("#")
+PLUS, MINUS, POINT, ZERO, COLON = ord("+"), ord("-"), ord("."), ord("0"), ord(":")
+UPPER_E, LOWER_E = ord("E"), ord("e")
+QID = np.frombuffer(b"qid:", dtype=np.uint8)
+
+MOST_DIGITS = 18
+"""The most that always fit in int64."""
+EXACT_TENS = 22
+"""10^22 is the last power of ten that is a double, so one rounding is all that happens up to it."""
+EXACT_WHOLE = 2**53
+NO_NUMBER = 1 << 20
+"""An exponent that stands for whatever is not a number here."""
+
+ALL_READ, IRREGULAR, NO_ROOM = 0, 1, 2
+"""Why a loop stopped; a batch that is complete shows in `Progress.n_records`."""
+
+ONES, WHOLE, COUNTS, REALS = 0, 1, 2, 3
+"""What values are: not written, all 1; digits, at least 1; whole, at least 0; any numbers."""
+
+
+class Progress(NamedTuple):
+    """How far the text has been parsed."""
+
+    status: int = ALL_READ
+    at: int = 0
+    """Bytes of the text behind it."""
+    n_lines: int = 0
+    """Lines of the file behind it."""
+    n_records: int = 0
+    """Records of the batch that are complete."""
+    n_entries: int = 0
+    """Entries of the batch."""
+    n_seen: int = 0
+    """Entries of the file."""
+
+
+class Room(NamedTuple):
+    """Where a batch is put: its entries, and how many there are up to the end of every record."""
+
+    columns: NDArray[Any]
+    values: NDArray[Any]
+    ends: NDArray[np.int64]
+
+
+class Rules(NamedTuple):
+    """What is regular."""
+
+    n_columns: int
+    first_column: int
+    """What the first column is called: 0 or 1."""
+    values: int
+    """What values are, `ONES` and so on."""
+    max_line_bytes: int
+
+
+@inlined
+def _after_blanks(text: Any, at: int) -> int:
+    """Return where the next byte is that is no blank."""
+    while text[at] in (SPACE, TAB, RETURN):
+        at += 1
+    return at
+
+
+@inlined
+def _is_blank(byte: int) -> bool:
+    return byte in (SPACE, TAB, RETURN, NEWLINE)
+
+
+@inlined
+def _whole(text: Any, at: int) -> tuple[int, int]:
+    """Return the unsigned number here, -1 if there is none, and where it ends."""
+    start, number = at, 0
+    while True:
+        digit = int(text[at]) - ZERO
+        if digit < 0 or digit > 9:
+            break
+        number = number * 10 + digit
+        at += 1
+    return (number if 0 < at - start <= MOST_DIGITS else -1), at
+
+
+@inlined
+def _decimal(text: Any, at: int) -> tuple[int, int, int]:
+    """Return mantissa and power of ten of the number here, and where it ends."""
+    sign = 1
+    if text[at] == MINUS or text[at] == PLUS:
+        sign = -1 if text[at] == MINUS else 1
+        at += 1
+    start, mantissa, power = at, 0, 0
+    while True:
+        digit = int(text[at]) - ZERO
+        if digit < 0 or digit > 9:
+            break
+        mantissa = mantissa * 10 + digit
+        at += 1
+    n_digits = at - start
+    if text[at] == POINT:
+        at += 1
+        start = at
+        while True:
+            digit = int(text[at]) - ZERO
+            if digit < 0 or digit > 9:
+                break
+            mantissa = mantissa * 10 + digit
+            at += 1
+        power = start - at
+        n_digits += at - start
+    if n_digits == 0 or n_digits > MOST_DIGITS:
+        return 0, NO_NUMBER, at
+    if text[at] == LOWER_E or text[at] == UPPER_E:
+        at += 1
+        direction = -1 if text[at] == MINUS else 1
+        if text[at] == MINUS or text[at] == PLUS:
+            at += 1
+        shift, at = _whole(text, at)
+        if shift < 0 or shift > NO_NUMBER // 4:
+            return 0, NO_NUMBER, at
+        power += direction * shift
+    while power < 0 and mantissa % 10 == 0:
+        mantissa //= 10
+        power = 0 if mantissa == 0 else power + 1
+    return sign * mantissa, power, at
+
+
+@inlined
+def _value(text: Any, at: int, values: Any, i: int, kind: int) -> tuple[bool, int]:
+    """Put the value here into its place; return whether it is regular, and where it ends.
+
+    A number that is not exact to the last bit is not regular.
+    """
+    if kind == WHOLE:
+        whole, at = _whole(text, at)
+        values[i] = whole
+        return whole >= 1, at
+    mantissa, power, at = _decimal(text, at)
+    if power == 0:
+        values[i] = mantissa
+        return kind == REALS or mantissa >= 0, at
+    if kind != REALS or abs(power) > EXACT_TENS or abs(mantissa) > EXACT_WHOLE:
+        return False, at
+    values[i] = mantissa / 10.0**-power if power < 0 else mantissa * 10.0**power
+    return True, at
+
+
+@entry
+def parse_entries(
+    text: Any, start: Progress, before: int, announced: tuple[int, int], rules: Rules, room: Room
+) -> Progress:
+    """Parse lines ``row column value``, sorted by row; rows count from 1.
+
+    A row is complete when a later one begins. The line that begins a row of the next batch is left
+    for it. `before` is how many rows come before this batch; `announced` are how many rows and
+    entries the file has.
+    """
+    columns, values, ends = room
+    n_rows, n_announced = announced
+    _, at, n_lines, n_records, n_entries, n_seen = start
+    status = ALL_READ
+    while at < text.size:
+        line = at
+        status = IRREGULAR
+        at = _after_blanks(text, at)
+        if text[at] == NEWLINE:
+            if at - line > rules.max_line_bytes:
+                break
+            at += 1
+            n_lines += 1
+            status = ALL_READ
+            continue
+        row, at = _whole(text, at)
+        row -= before + 1
+        if row < n_records or row + before >= n_rows or not _is_blank(text[at]):
+            break
+        if n_seen == n_announced:
+            break
+        done = min(row, ends.size)
+        for record in range(n_records, done):
+            ends[record] = n_entries
+        n_records = done
+        if row >= ends.size:
+            status = ALL_READ
+            break
+        column, at = _whole(text, _after_blanks(text, at))
+        column -= rules.first_column
+        if column < 0 or column >= rules.n_columns or not _is_blank(text[at]):
+            break
+        if n_entries == columns.size:
+            status = NO_ROOM
+            break
+        columns[n_entries] = column
+        if rules.values == ONES:
+            values[n_entries] = 1
+        else:
+            start_of_value = _after_blanks(text, at)
+            is_regular, at = _value(text, start_of_value, values, n_entries, rules.values)
+            if not is_regular:
+                break
+        after = _after_blanks(text, at)
+        if text[after] != NEWLINE or after - line > rules.max_line_bytes:
+            break
+        at = after + 1
+        n_lines += 1
+        n_entries += 1
+        n_seen += 1
+        status = ALL_READ
+    else:
+        line = at
+    return Progress(status, line, n_lines, n_records, n_entries, n_seen)

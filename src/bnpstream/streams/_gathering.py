@@ -1,0 +1,156 @@
+"""From lines of numbers to batches of rows: compiled loops where all is regular, else with care."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.parsing import IRREGULAR, NO_ROOM, Progress, Rules
+from bnpstream.streams._building import Building, Taken
+from bnpstream.streams._lines import Block, line_blocks, without_header
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Position, Records, Schema
+
+__all__ = ["LineParser", "gather", "read_batches"]
+
+_CAREFUL_LINES = 100
+"""Irregular lines are seldom alone, and a loop takes longer to enter than a line to read."""
+
+
+class LineParser(Protocol):
+    """Knows what the lines of a format mean."""
+
+    rules: Rules
+    n_header_lines: int
+    n_records: int | None
+    """How many records there are in all, if the file says so."""
+
+    def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
+        """Parse regular lines; return how far that went."""
+
+    def judge(self, line: bytes, building: Building) -> bool:
+        """Take or reject one line; return False if it is for the next batch."""
+
+    def check_end(self, building: Building) -> None:
+        """Raise ValueError if this cannot be the end of the file."""
+
+
+def read_batches(
+    file: ByteReader, parser: LineParser, schema: Schema, batch_rows: int, start: Position
+) -> Iterator[tuple[Records, Position]]:
+    """Yield the records of a file after `start`, and the position after each batch.
+
+    The file is entered at `start.offset`, or read up to `start.in_file` if that is None.
+    """
+    before = start.records - start.in_file
+    building = Building(parser.rules, file.path, before)
+    can_enter = parser.n_records is None and file.is_plain
+    if start.offset is None:
+        blocks = without_header(
+            line_blocks(file, parser.rules.max_line_bytes), parser.n_header_lines
+        )
+        building.progress = Progress(n_lines=parser.n_header_lines)
+    else:
+        file.seek(start.offset)
+        blocks = line_blocks(file, parser.rules.max_line_bytes, start.offset)
+        building.progress = Progress(n_lines=start.line)
+        building.first = start.in_file
+    for taken, offset in gather(blocks, parser, building, batch_rows, start.in_file, file.waiting):
+        numbers = [before + number for number in taken.numbers]
+        yield (
+            Records(
+                rows=taken.rows if schema.kind == "counts" else taken.rows.toarray(),
+                numbers=numbers,
+                ids=list(numbers),
+                rejects=taken.rejects,
+            ),
+            Position(
+                records=before + building.first,
+                file=start.file,
+                in_file=building.first,
+                line=building.progress.n_lines,
+                offset=offset if can_enter else None,
+            ),
+        )
+
+
+def gather(
+    blocks: Iterable[Block],
+    parser: LineParser,
+    building: Building,
+    batch_rows: int,
+    skip: int = 0,
+    is_waiting: Callable[[], bool] = lambda: True,
+) -> Iterator[tuple[Taken, int]]:
+    """Yield what is complete, and the bytes of the file behind it.
+
+    Batches end at multiples of `batch_rows` records, and where no more bytes are waiting. The first
+    `skip` records of the file are not delivered. Where the file breaks off, what is complete comes
+    first, and then the error.
+    """
+    offset = 0
+
+    def resize() -> None:
+        size = batch_rows - building.first % batch_rows
+        if building.first < skip:
+            size = min(size, skip - building.first)
+        if parser.n_records is not None:
+            size = min(size, parser.n_records - building.first)
+        building.resize(size)
+
+    def take() -> Iterator[tuple[Taken, int]]:
+        is_wanted = building.first >= skip
+        taken = building.take()
+        resize()
+        if is_wanted:
+            yield taken, offset
+
+    resize()
+    try:
+        for block in blocks:
+            text = np.frombuffer(block.text, dtype=np.uint8)
+            building.progress = building.progress._replace(at=0)
+            while True:
+                _advance(parser, block.text, text, building)
+                offset = block.end - (text.size - building.progress.at)
+                if building.is_complete:
+                    yield from take()
+                elif building.progress.at == text.size:
+                    break
+            if building.progress.n_records and building.first >= skip and not is_waiting():
+                yield from take()
+            del block, text  # before the next ones are read
+        parser.check_end(building)
+    except ValueError:
+        if building.first >= skip:
+            if building.is_spoilt:
+                building.close(building.progress.n_records + 1)
+            taken = building.take(is_end=True)
+            if taken.rows.shape[0] or taken.rejects:
+                yield taken, offset
+        raise
+    while parser.n_records is not None and building.first < parser.n_records:
+        building.close(building.room.ends.size)
+        yield from take()
+    if building.progress.n_records:
+        yield from take()
+
+
+def _advance(parser: LineParser, raw: bytes, text: NDArray[np.uint8], building: Building) -> None:
+    """Read on until the text ends, the batch is complete, or a few irregular lines are behind."""
+    building.progress = parser.parse(text, building)
+    if building.progress.status == NO_ROOM:
+        building.grow()
+    if building.progress.status != IRREGULAR:
+        return
+    for _ in range(_CAREFUL_LINES):
+        at = building.progress.at
+        if building.is_complete or at == len(raw):
+            return
+        end = raw.index(b"\n", at)
+        if not parser.judge(raw[at:end], building):
+            return
+        building.progress = building.progress._replace(
+            at=end + 1, n_lines=building.progress.n_lines + 1
+        )

@@ -1,0 +1,76 @@
+"""Whole lines of a file, many at a time, in bounded memory."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bnpstream.streams.reading import ByteReader
+
+__all__ = ["Block", "first_block", "line_blocks", "without_header"]
+
+
+class Block(NamedTuple):
+    """Some lines of a file."""
+
+    text: bytes
+    """Lines, each with its end; where the file lacks the last one, it is added."""
+    end: int
+    """Bytes of the file behind it once these lines are."""
+
+
+def line_blocks(file: ByteReader, max_line_bytes: int, offset: int = 0) -> Iterator[Block]:
+    """Yield the lines of a file.
+
+    Parameters
+    ----------
+    file : ByteReader
+        Where bytes come from.
+    max_line_bytes : int
+        A longer line may be cut; it is still longer than this, and then the last of its block.
+    offset : int
+        Bytes of the file that are behind it already.
+    """
+    left, is_cut = b"", False
+    end = offset
+    for piece in file.blocks():
+        end += len(piece)
+        until = piece.rfind(b"\n") + 1
+        if until == 0:
+            left += piece
+            if len(left) > max_line_bytes + 1:
+                left, is_cut = left[: max_line_bytes + 1], True
+            continue
+        since = 0
+        if is_cut:
+            since = piece.index(b"\n") + 1
+            yield Block(left + b"\n", end - len(piece) + since)
+            left, is_cut = b"", False
+        if until > since:
+            text = b"".join([left, memoryview(piece)[since:until]])
+            yield Block(text, end - len(piece) + until)
+            del text
+        left = piece[until:]
+    if left:
+        yield Block(left + b"\n", end + 1)
+
+
+def first_block(file: ByteReader) -> Block:
+    """Return the lines that a look ahead shows, without taking them."""
+    ahead = file.peek()
+    until = ahead.rfind(b"\n") + 1
+    return Block(ahead[:until] if until else ahead + b"\n", until)
+
+
+def without_header(blocks: Iterator[Block], n_lines: int) -> Iterator[Block]:
+    """Yield blocks without the first lines."""
+    while n_lines:
+        block = next(blocks, None)
+        if block is None:
+            return
+        at = 0
+        while n_lines and at < len(block.text):
+            at = block.text.index(b"\n", at) + 1
+            n_lines -= 1
+        if at < len(block.text):
+            yield Block(block.text[at:], block.end)
+        del block
+    yield from blocks
