@@ -127,13 +127,14 @@ def measure(rows: Any) -> Measure:
         matrix = csr_array(rows)
         ends, counts = matrix.indptr, matrix.data.astype(np.float64)
     shape, columns = (len(ends) - 1, 1), np.zeros(counts.size, np.int64)
-    lengths, factorials = (
-        np.asarray(csr_array((values, columns, ends), shape=shape).sum(axis=1))
+    parts: list[Any] = [
+        csr_array((values, columns, ends), shape=shape).sum(axis=1)
         for values in (counts, _log_factorial(counts))
-    )
-    log_base = gammaln(lengths + 1.0) - factorials
-    offsets = NATS_PER_TOKEN * lengths - log_base
-    return Measure(offsets, lengths + TOKENS_OF_DOUBT, int(lengths.sum()))
+    ]
+    lengths, factorials = (np.asarray(part, np.float64) for part in parts)
+    offsets: Floats = NATS_PER_TOKEN * lengths - gammaln(lengths + 1.0) + factorials
+    divisors: Floats = lengths + TOKENS_OF_DOUBT
+    return Measure(offsets, divisors, int(lengths.sum()))
 
 
 _SMALL = gammaln(np.arange(256) + 1.0)

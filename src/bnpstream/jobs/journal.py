@@ -111,14 +111,15 @@ class Journal:
         """Return what a person sees of a record."""
         if records.excerpts:
             return records.excerpts[i]
-        rows = records.rows
+        rows: Any = records.rows
         if issparse(rows):
-            row = csr_array(rows[i : i + 1])
+            matrix: Any = rows
+            row = csr_array(matrix[i : i + 1])
             top = np.argsort(-row.data, kind="stable")[:WORDS_OF_EXCERPT]
             return " ".join(self._name(int(row.indices[j])) for j in top)
         if isinstance(rows, list):
-            top_words = Counter(rows[i]).most_common(WORDS_OF_EXCERPT)
-            return " ".join(str(word) for word, _ in top_words)
+            words: Counter[str] = Counter(rows[i])
+            return " ".join(word for word, _ in words.most_common(WORDS_OF_EXCERPT))
         cells = [f"{self._name(j)}={_shown(cell)}" for j, cell in enumerate(rows[i])]
         return ", ".join(cells[:WORDS_OF_EXCERPT])
 

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,7 +12,7 @@ DEPTH = 4
 POLL_SECONDS = 0.1
 
 
-def read_ahead(items: Iterator[T], depth: int = DEPTH) -> Iterator[T]:
+def read_ahead(items: Iterator[T], depth: int = DEPTH) -> Generator[T]:
     """Yield the same items, made by another thread a few at a time ahead.
 
     Examples

@@ -2,6 +2,7 @@
 
 from bnpstream.runs.directory import (
     RunWriter,
+    has_checkpoint,
     marks_of,
     read_checkpoint,
     read_config,
@@ -16,6 +17,7 @@ __all__ = [
     "RunError",
     "RunWriter",
     "Tensors",
+    "has_checkpoint",
     "marks_of",
     "read_checkpoint",
     "read_config",

@@ -33,14 +33,22 @@ LOGS = {"trace": 4, "lineage": None, "rejects": 4}
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """Write the settings of a run."""
-    data = orjson.dumps(
-        {"format": FORMAT, **config}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    )
-    write_atomically(folder / CONFIG, lambda path: _write(path, data))
+    write_json(folder / CONFIG, {"format": FORMAT, **config})
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
+def write_json(path: Path, content: Any) -> None:
+    """Write a file of JSON that is there whole or not at all."""
+    data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    def write(partial: Path) -> None:
+        partial.write_bytes(data)
+
+    write_atomically(path, write)
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Return whether a run has got as far as its first checkpoint."""
+    return (folder / STATE).exists() or (folder / PREVIOUS).exists()
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -126,8 +134,20 @@ class RunWriter:
             self._stack = stack.pop_all()
 
     @classmethod
-    def create(cls, folder: Path, config: dict[str, Any]) -> "RunWriter":
-        """Make a new run directory; RunError if there is one already."""
+    def create(
+        cls, folder: Path, config: dict[str, Any], others: dict[str, Any] | None = None
+    ) -> "RunWriter":
+        """Make a new run directory; RunError if there is one already.
+
+        Parameters
+        ----------
+        folder : Path
+            The directory.
+        config : dict
+            Settings.
+        others : dict, optional
+            Further files, from their names to what they hold as JSON.
+        """
         if (folder / CONFIG).exists():
             raise RunError(
                 f"{folder}: there is a run already: give --resume to go on with it, "
@@ -139,7 +159,9 @@ class RunWriter:
             raise refusal(folder, error) from error
         writer = cls(folder, {})
         try:
-            write_config(folder, config)
+            for name, content in (others or {}).items():
+                write_json(folder / name, content)
+            write_config(folder, config)  # last: with it the directory is a run
         except BaseException:
             writer.close()
             raise
