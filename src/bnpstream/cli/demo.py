@@ -91,7 +91,9 @@ def run_demo(out: Path, *, as_json: bool) -> None:
         model.n_clusters_,
         model.total_log_evidence_,
         model.total_log_evidence_ / len(order),
-        *scores,
+        scores.nmi,
+        scores.ari,
+        scores.purity,
         summaries,
         _draw(out, model, majority, rows_seen, n_clusters, evidence, console),
     )

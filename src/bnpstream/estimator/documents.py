@@ -198,6 +198,10 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         known: Floats = self._fitted().candidates[slots, columns]
         return known
 
+    def mean_of(self, slot: int) -> Floats:
+        """Return the word probabilities of the cluster in one slot of `state_`."""
+        return super().mean_of(slot)[1:]
+
     @property
     def means_(self) -> Floats:
         """Return the posterior mean word probabilities in the order of `cluster_ids_`."""

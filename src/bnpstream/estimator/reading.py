@@ -46,6 +46,13 @@ class PosteriorReader(TransformerMixin, MixtureEstimator):
         """Return the posterior mean parameters in the order of `cluster_ids_`."""
         return self._model().likelihood.posterior_mean(self._statistics(self._order()))
 
+    def mean_of(self, slot: int) -> Floats:
+        """Return the posterior mean parameters of the cluster in one slot of `state_`."""
+        mean: Floats = self._model().likelihood.posterior_mean(self._statistics(np.array([slot])))[
+            0
+        ]
+        return mean
+
     @property
     def total_log_evidence_(self) -> float:
         """Return the summed one-step-ahead log predictive of the stream."""

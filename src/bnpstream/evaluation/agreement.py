@@ -4,7 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import (
+    adjusted_rand_score,
+    homogeneity_completeness_v_measure,
+    normalized_mutual_info_score,
+)
 from sklearn.metrics.cluster import contingency_matrix
 
 
@@ -17,6 +21,12 @@ class Agreement(NamedTuple):
     """Adjusted Rand index: 0 on average for a random clustering."""
     purity: float
     """Share of rows whose label is their cluster's commonest one."""
+    homogeneity: float
+    """1 where every cluster has rows of one label only."""
+    completeness: float
+    """1 where all rows of a label are in one cluster."""
+    v_measure: float
+    """Harmonic mean of these two."""
 
 
 def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
@@ -33,13 +43,14 @@ def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
     --------
     >>> from bnpstream.evaluation import agreement
     >>> agreement([0, 0, 1, 1], [5, 5, 7, 7])
-    Agreement(nmi=1.0, ari=1.0, purity=1.0)
+    Agreement(nmi=1.0, ari=1.0, purity=1.0, homogeneity=1.0, completeness=1.0, v_measure=1.0)
     """
     table = contingency_matrix(labels, clusters)
     return Agreement(
         float(normalized_mutual_info_score(labels, clusters)),
         float(adjusted_rand_score(labels, clusters)),
         float(table.max(axis=0).sum() / table.sum()),
+        *map(float, homogeneity_completeness_v_measure(labels, clusters)),
     )
 
 

@@ -12,7 +12,7 @@ from bnpstream.jobs.description import ClusterDescription, Feature, RunDescripti
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
 from bnpstream.jobs.starting import model_of, read_schema
-from bnpstream.likelihoods import Categorical, ColumnLikelihood, Product
+from bnpstream.likelihoods import Categorical, ColumnLikelihood, Likelihood, Product
 from bnpstream.mixture import Event
 from bnpstream.runs import RunError, read_checkpoint, read_config, read_log
 from bnpstream.streams import Schema
@@ -87,15 +87,15 @@ class Run:
         born = {event.id: event.n_observations for event in events if event.kind == "birth"}
         features = _Features(self, n_features)
         kind: Literal["words", "columns", "pixels"] = features.kind
-        means = model.means_ if image_shape is not None else None
+        means = None
         if image_shape is not None:
+            kind, means = "pixels", model.means_
             height, width = image_shape
-            if means is None or means.shape[1] != height * width:
+            if means.shape[1] != height * width:
                 raise ValueError(
                     f"--image {height}x{width} is {height * width} pixels, but rows have "
-                    f"{model.means_.shape[1]} columns"
+                    f"{means.shape[1]} columns"
                 )
-            kind = "pixels"
         ids, weights = model.cluster_ids_, model.weights_
         masses = model.state_.masses[np.argsort(model.state_.ids)]
         clusters = [
@@ -148,61 +148,68 @@ def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
 
 
 class _Features:
-    """Which features tell clusters apart."""
+    """Which features tell clusters apart; the means of one cluster at a time, as they are long."""
 
     def __init__(self, run: Run, n_features: int) -> None:
-        self._run, self._n = run, n_features
-        model = run.model
-        self._names = run.names()
-        self.kind: Literal["words", "columns"] = "words"
-        likelihood: Any = model._model().likelihood
-        weights = model.weights_
-        if isinstance(likelihood, ColumnLikelihood):
-            self.kind = "columns"
-            self._means, self._names = _column_means(likelihood, model.means_, self._names)
-            self._overall = weights @ self._means
-            spread = np.sqrt(weights @ (self._means - self._overall) ** 2)
-            self._spread = np.where(spread > 0, spread, 1.0)
-            return
-        self._means = model.means_
-        self._overall = weights @ self._means
-        order = np.argsort(model.state_.ids)
-        self._tokens = self._lengths(order)
+        self._model, self._n = run.model, n_features
+        self._names, self.kind = run.names(), _kind(run.model)
+        self._order = np.argsort(run.model.state_.ids)
+        weights = run.model.weights_.tolist()
+        self._overall: Floats = sum((w * self._mean(k) for k, w in enumerate(weights)), np.zeros(1))
+        if self.kind == "columns":
+            self._names = _names_of_means(self._model.likelihood_, self._names)
+            squares = (w * (self._mean(k) - self._overall) ** 2 for k, w in enumerate(weights))
+            variance: Floats = sum(squares, np.zeros(1))
+            self._spread = np.where(variance > 0, np.sqrt(variance), 1.0)
 
-    def _lengths(self, order: NDArray[np.intp]) -> Floats:
-        """Return the tokens of every cluster: the last statistic of documents."""
-        state = self._run.model.state_
-        last = np.array([state.n_statistics - 1])
-        lengths: Floats = np.asarray(state.candidates[:, last])[order, 0]
-        return lengths
+    def _mean(self, k: int) -> Floats:
+        return self._model.mean_of(int(self._order[k]))
 
     def of(self, k: int) -> tuple[list[Feature], list[Feature]]:
         """Return the likeliest and the most lifted features of a cluster."""
-        mean = self._means[k]
+        mean = self._mean(k)
         if self.kind == "columns":
             lift = (mean - self._overall) / self._spread
             by_value = np.arange(mean.size)[: self._n]
-            by_lift = np.argsort(-np.abs(lift), kind="stable")[: self._n]
+            by_lift = _top(np.abs(lift), self._n)
         else:
             lift = mean / self._overall
-            by_value = np.argsort(-mean, kind="stable")[: self._n]
-            enough = np.flatnonzero(mean * self._tokens[k] >= EXPECTED)
-            by_lift = enough[np.argsort(-lift[enough], kind="stable")][: self._n]
-        return tuple(
+            by_value = _top(mean, self._n)
+            enough = mean * self._tokens(k) >= EXPECTED
+            by_lift = _top(np.where(enough, lift, -1.0), self._n)
+            by_lift = by_lift[enough[by_lift]]
+        likely, lifted = (
             [Feature(self._names[j], float(mean[j]), float(lift[j])) for j in chosen]
             for chosen in (by_value, by_lift)
-        )  # type: ignore[return-value]
+        )
+        return likely, lifted
+
+    def _tokens(self, k: int) -> float:
+        """Return the tokens of a cluster: the last statistic of documents."""
+        state = self._model.state_
+        last = np.array([state.n_statistics - 1])
+        return float(state.candidates[self._order[k : k + 1], last].sum())
 
 
-def _column_means(
-    likelihood: ColumnLikelihood, means: Floats, names: list[str]
-) -> tuple[Floats, list[str]]:
-    """Return means and a name for each: a label's share is called "column = label"."""
-    parts = [(likelihood, names)]
+def _kind(model: Mixture) -> Literal["words", "columns"]:
+    likelihood = getattr(model, "likelihood_", None)
+    return "columns" if isinstance(likelihood, ColumnLikelihood) else "words"
+
+
+def _top(values: Floats, n: int) -> NDArray[np.intp]:
+    """Return where the n largest values are, largest first."""
+    n = min(n, values.size)
+    found = np.sort(np.argpartition(-values, n - 1)[:n])
+    return found[np.argsort(-values[found], kind="stable")]
+
+
+def _names_of_means(likelihood: Likelihood, names: list[str]) -> list[str]:
+    """Return a name for every mean: the share of a label is called "column = label"."""
+    parts: list[tuple[Likelihood, list[str]]] = [(likelihood, names)]
     if isinstance(likelihood, Product):
         parts = [
             (family, [names[j] for j in places])
-            for (_, family, _), places in zip(likelihood.parts, likelihood._places(), strict=True)
+            for (_, family, _), places in zip(likelihood.parts, likelihood.places(), strict=True)
         ]
     found: list[str] = []
     for family, own in parts:
@@ -211,6 +218,4 @@ def _column_means(
                 found += [f"{name} = {level}" for level in levels] + [f"{name} = other"]
         else:
             found += own
-    if len(found) != means.shape[1]:
-        found = [str(j) for j in range(means.shape[1])]
-    return means, found
+    return found

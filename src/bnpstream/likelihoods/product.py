@@ -115,7 +115,7 @@ class Product(ColumnLikelihood):
             and all(
                 family.continues(before) and np.array_equal(here, there)
                 for (_, family, _), (_, before, _), here, there in zip(
-                    self.parts, other.parts, self._places(), other._places(), strict=True
+                    self.parts, other.parts, self.places(), other.places(), strict=True
                 )
             )
         )
@@ -210,11 +210,11 @@ class Product(ColumnLikelihood):
         drawn = [family.sample(part, rng) for family, part in self._split(statistics)]
         kinds = {np.asarray(part).dtype.kind for part in drawn}
         rows = np.empty((len(statistics), self.n_columns), object if "O" in kinds else np.float64)
-        for part, places in zip(drawn, self._places(), strict=True):
+        for part, places in zip(drawn, self.places(), strict=True):
             rows[:, places] = part
         return rows
 
-    def _places(self) -> list[Any]:
+    def places(self) -> list[Any]:
         """Return where the columns of every part are, as they come if they are named."""
         total, start, places = self.n_columns, 0, []
         for (_, _, columns), family in zip(self.parts, self._families, strict=True):
