@@ -127,34 +127,6 @@ def measure(rows: Any) -> Measure:
         matrix = csr_array(rows)
         ends, counts = matrix.indptr, matrix.data.astype(np.float64)
     lengths, factorials = _row_sums(counts, ends), _row_sums(_log_factorial(counts), ends)
-    offsets: Floats
-    divisors: Floats
-    n_tokens: int | None
-    """Of all rows; None where they are no documents."""
-
-    def scores(self, log_evidence: Floats) -> Floats:
-        """Return how typical every row is."""
-        scores: Floats = (log_evidence + self.offsets) / self.divisors
-        return scores
-
-
-def measure(rows: Any) -> Measure:
-    """Return what typicality needs to know of rows, each by itself."""
-    if not (isinstance(rows, list) or issparse(rows)):
-        missing = np.array([[cell is None or cell != cell for cell in row] for row in rows])
-        return Measure(-COST_OF_GAP * missing.sum(axis=1), np.ones(len(rows)), None)
-    if isinstance(rows, list):
-        ends = np.append(0, np.cumsum([len(row) for row in rows]))
-        counts = np.array([count for row in rows for count in row.values()], np.float64)
-    else:
-        matrix = csr_array(rows)
-        ends, counts = matrix.indptr, matrix.data.astype(np.float64)
-    shape, columns = (len(ends) - 1, 1), np.zeros(counts.size, np.int64)
-    parts: list[Any] = [
-        csr_array((values, columns, ends), shape=shape).sum(axis=1)
-        for values in (counts, _log_factorial(counts))
-    ]
-    lengths, factorials = (np.asarray(part, np.float64) for part in parts)
     offsets: Floats = NATS_PER_TOKEN * lengths - gammaln(lengths + 1.0) + factorials
     divisors: Floats = lengths + TOKENS_OF_DOUBT
     return Measure(offsets, divisors, int(lengths.sum()))
