@@ -56,7 +56,8 @@ def plot_evidence(rows_seen: ArrayLike, log_evidence: ArrayLike, ax: Axes | None
     ax = tidy(axes_of(ax))
     ends, means = np.asarray(rows_seen, dtype=float), np.asarray(log_evidence, dtype=float)
     so_far = np.cumsum(means * np.diff(ends, prepend=0)) / ends
-    ax.plot(ends, means, "o", markersize=3.5, markeredgewidth=0, color=BLUE, label="in a bin")
+    points = ax.plot(ends, means, "o", markersize=3.5, color=BLUE, label="in a bin")[0]
+    points.set(markeredgewidth=0, clip_on=False)
     ax.plot(ends, so_far, linewidth=1.8, color=ORANGE, label="so far")
     count_rows(ax, ends[-1] if ends.size else 0)
     ax.set_ylabel("log predictive, nats a row")

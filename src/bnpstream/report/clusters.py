@@ -13,12 +13,14 @@ from bnpstream.report.wording import LONGEST_EXCERPT, LONGEST_WORD, number, perc
 
 DETAILED = 200
 """Heaviest clusters that can be opened: what a page carries easily."""
-LISTED = 3000
+LISTED = 2000
 """Heaviest clusters that have a row."""
 FEATURES, EXEMPLARS = 12, 5
 """Shown of an open cluster."""
 PREVIEW = 6
 """Features shown of a closed one."""
+SPARKS = 32
+"""Bins of the small trend in a row: fewer than the stream has, for a calmer line."""
 
 
 class Bar(NamedTuple):
@@ -39,6 +41,13 @@ class Deviation(NamedTuple):
     start: float
     length: float
     """Of a bar, from 0 to 100: the stream's mean is at 50."""
+
+
+class Tendency(NamedTuple):
+    """A column, and whether its mean is above the stream's."""
+
+    name: str
+    above: bool
 
 
 class Example(NamedTuple):
@@ -73,6 +82,8 @@ class Row:
     recent: float | None
     likely: list[str]
     lifted: list[str]
+    tendencies: list[Tendency]
+    spark: str
     panel: Panel | None
 
 
@@ -91,6 +102,8 @@ def rows_of(run: RunDescription) -> list[Row]:
                 recent_growth(cluster.trend, lengths),
                 _preview(cluster.likely),
                 _preview(cluster.lifted),
+                [Tendency(_name(column), column.lift > 0) for column in most_unusual(cluster)[:4]],
+                spark(cluster.trend, lengths),
                 _panel(run, cluster, lengths, of_all) if place < DETAILED else None,
             )
         )
@@ -112,6 +125,15 @@ def recent_growth(trend: list[int], lengths: NDArray[np.float64]) -> float | Non
     return float(last / (sum(trend) / lengths.sum()))
 
 
+def spark(trend: list[int], lengths: NDArray[np.float64]) -> str:
+    """Return the outline of a trend in at most `SPARKS` bins."""
+    step = -(-len(trend) // SPARKS)
+    starts = np.arange(0, len(trend), max(step, 1))
+    if not starts.size:
+        return trend_path([])
+    return trend_path(np.add.reduceat(trend, starts) / np.add.reduceat(lengths, starts))
+
+
 def word_bars(features: list[Feature]) -> list[Bar]:
     """Return words with bars as long as their probabilities."""
     longest = max((word.value for word in features), default=0.0)
@@ -131,10 +153,15 @@ def lift_bars(features: list[Feature]) -> list[Bar]:
     ]
 
 
-def deviations_of(cluster: ClusterDescription) -> list[Deviation]:
-    """Return the columns of a cluster, the most unusual first."""
+def most_unusual(cluster: ClusterDescription) -> list[Feature]:
+    """Return the columns of a cluster, those farthest from the stream's mean first."""
     features = {column.name: column for column in [*cluster.lifted, *cluster.likely]}
-    columns = sorted(features.values(), key=lambda column: -abs(column.lift))[:FEATURES]
+    return sorted(features.values(), key=lambda column: -abs(column.lift))
+
+
+def deviations_of(cluster: ClusterDescription) -> list[Deviation]:
+    """Return the columns of a cluster with bars to both sides, the most unusual first."""
+    columns = most_unusual(cluster)[:FEATURES]
     longest = max((abs(column.lift) for column in columns), default=0.0)
     found = []
     for column in columns:

@@ -92,7 +92,7 @@ def render_report(description: RunDescription) -> str:
         rows=rows,
         unlisted=run.clusters[LISTED:],
         reject_bars=_reject_bars(run),
-        trend_box=f"0 0 {max(len(run.bin_ends), 1)} {HEIGHT}",
+        height=HEIGHT,
         style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 LONGEST_WORD = 40
-LONGEST_EXCERPT = 240
+LONGEST_EXCERPT = 180
 LONGEST_SETTING = 400
 """Characters shown, so that no input makes the page grow without bound."""
 
@@ -23,19 +23,14 @@ def whole(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share with three digits that count.
+    """Return a share with two decimals, so that columns of shares line up.
 
     Examples
     --------
-    >>> [percent(x) for x in (0.25, 0.0312, 0.00042, 0.0000004, 0.0, 1.0)]
-    ['25.0%', '3.12%', '0.042%', '<0.001%', '0%', '100%']
+    >>> [percent(x) for x in (0.25, 0.0312, 0.0000004, 0.0)]
+    ['25.00%', '3.12%', '<0.01%', '0.00%']
     """
-    if share <= 0:
-        return "0%"
-    if share < 1e-5:
-        return "<0.001%"
-    digits = max(0, min(3, 2 - math.floor(math.log10(100 * share))))
-    return f"{share:.{digits}%}"
+    return "<0.01%" if 0 < share < 5e-5 else f"{share:.2%}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -87,18 +82,22 @@ def shorten(text: str, length: int) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return a setting as text: words and numbers as they are, anything nested as JSON.
+    """Return a setting as text: plain values and lists as they are said, the rest as JSON.
 
     Examples
     --------
-    >>> setting(True), setting(0.1), setting("nig"), setting({"tilt": 100})
-    ('yes', '0.1', 'nig', '{"tilt":100}')
+    >>> setting(True), setting(10.0), setting(["a.txt", "b.txt"]), setting({"tilt": 100})
+    ('yes', '10', 'a.txt, b.txt', '{"tilt":100}')
     """
     if value is None:
         text = "none"
     elif isinstance(value, bool):
         text = "yes" if value else "no"
-    elif isinstance(value, dict | list | tuple):
+    elif isinstance(value, float):
+        text = f"{value:.15g}"
+    elif isinstance(value, list | tuple):
+        text = ", ".join(setting(part) for part in value)
+    elif isinstance(value, dict):
         text = orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     else:
         text = str(value)
