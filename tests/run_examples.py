@@ -25,7 +25,7 @@ SETTINGS = {
 VERSIONS = {"bnpstream": "0.1.0", "numpy": "2.4.6", "python": "3.11.7", "numba": "0.68.1"}
 
 
-def describe(model, X, name, kind, names, *, image_shape=None, excerpt=None):
+def describe(model, X, name, kind, names, *, image_shape=None, excerpt=lambda row: ""):
     """Feed rows to a model a bin at a time, and say what was found."""
     n = X.shape[0]
     ends = np.unique(np.linspace(0, n, N_BINS + 1).astype(int)[1:])
@@ -59,7 +59,7 @@ def describe(model, X, name, kind, names, *, image_shape=None, excerpt=None):
                 likely=[Feature(names[v], float(means[k, v]), float(lifts[v])) for v in by_value],
                 lifted=[Feature(names[v], float(means[k, v]), float(lifts[v])) for v in by_lift],
                 exemplars=[
-                    Exemplar(int(i), int(i), float(responsibilities[i, k]), excerpt(i) if excerpt else "")
+                    Exemplar(int(i), int(i), float(responsibilities[i, k]), excerpt(i))
                     for i in best
                 ],
                 trend=[int((part == ids[k]).sum()) for part in labels],
@@ -116,7 +116,7 @@ def columns_run():
     model = StreamingMixture(likelihood=model.likelihood_)
     return describe(
         model, X, "wine", "columns", wine.feature_names,
-        excerpt=lambda i: ", ".join(f"{name} {x:g}" for name, x in zip(wine.feature_names[:4], X[i][:4], strict=True)),
+        excerpt=lambda i: ", ".join(f"{wine.feature_names[v]} {X[i, v]:g}" for v in range(4)),
     )  # fmt: skip
 
 

@@ -35,7 +35,15 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     merges, lost = -counts["merge"], -(counts["merge"] + counts["death"])
     ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
     ax.stairs(merges, edges, color=ORANGE, label="merged", fill=True, linewidth=0)
-    ax.stairs(lost, edges, baseline=merges, color=PURPLE, label="died", fill=True, linewidth=0)
+    ax.stairs(
+        lost,
+        edges,
+        baseline=merges if merges.size else 0,
+        color=PURPLE,
+        label="died",
+        fill=True,
+        linewidth=0,
+    )
     ax.axhline(0, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
     count_rows(ax, edges[-1])
     ax.set_ylabel("clusters a bin")

@@ -115,7 +115,7 @@ def recent_growth(trend: list[int], lengths: NDArray[np.float64]) -> float | Non
 
     Examples
     --------
-    >>> recent_growth([0, 0, 10, 30], np.full(4, 50.0))
+    >>> recent_growth([0, 0, 16, 48], np.full(4, 64.0))
     3.0
     """
     n_last = len(trend) // 4
