@@ -153,14 +153,20 @@ def _draw(
     import matplotlib as mpl
 
     mpl.use("Agg")
-    from bnpstream.plots import plot_means, plot_stream
+    import matplotlib.pyplot as plt
+
+    from bnpstream.plots import plot_clusters, plot_evidence, plot_means
 
     out.mkdir(parents=True, exist_ok=True)
     captions = [f"mostly {digit}" if digit >= 0 else "" for digit in majority]
-    figures: dict[str, Any] = {
-        "clusters.png": plot_means(model.means_, model.weights_, IMAGE, captions),
-        "stream.png": plot_stream(np.array(rows_seen), np.array(n_clusters), np.array(evidence)),
-    }
+    means = plot_means(model.means_, model.weights_, IMAGE, captions)
+    course, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 5.6), layout="constrained")
+    starts = [0, *rows_seen[:-1]]
+    plot_clusters(rows_seen, n_clusters, ax=top)
+    plot_evidence(
+        rows_seen, np.add.reduceat(evidence, starts) / np.subtract(rows_seen, starts), ax=bottom
+    )
+    figures: dict[str, Any] = {"clusters.png": means.figure, "stream.png": course}
     for name, figure in figures.items():
         figure.savefig(out / name, dpi=150)
     return [str(out / name) for name in figures]

@@ -1,6 +1,23 @@
 """Pictures of a posterior, as matplotlib axes (needs the extra ``bnpstream[plots]``)."""
 
-from bnpstream.plots.means import plot_means
-from bnpstream.plots.stream import plot_stream
+try:
+    import matplotlib  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "bnpstream.plots draws with matplotlib, which is missing: pip install 'bnpstream[plots]'",
+        name="matplotlib",
+    ) from error
 
-__all__ = ["plot_means", "plot_stream"]
+from bnpstream.plots.events import plot_events
+from bnpstream.plots.means import plot_means
+from bnpstream.plots.stream import plot_clusters, plot_evidence, plot_trend
+from bnpstream.plots.weights import plot_weights
+
+__all__ = [
+    "plot_clusters",
+    "plot_events",
+    "plot_evidence",
+    "plot_means",
+    "plot_trend",
+    "plot_weights",
+]

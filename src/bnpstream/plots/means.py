@@ -2,48 +2,61 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from bnpstream.plots.style import axes_of
 
 COLUMNS = 8
+GAP = 0.12
+"""Between two images, in widths of an image."""
+LINE = 0.17
+"""Height of a line of text at the size that it is written in, in widths of an image."""
 
 
 def plot_means(
-    means: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    means: ArrayLike,
+    weights: ArrayLike,
     shape: tuple[int, int],
     captions: list[str] | None = None,
-) -> Figure:
-    """Draw cluster means as images, heaviest cluster first.
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw cluster means as images side by side, heaviest cluster first.
 
     Parameters
     ----------
-    means : ndarray of shape (K, height * width)
+    means : array of shape (K, height * width)
         Posterior means.
-    weights : ndarray of shape (K,)
+    weights : array of shape (K,)
         Share of the stream in each cluster.
     shape : (height, width)
         Shape of one image.
     captions : list of K strings, optional
-        A second line below each weight.
+        A second line above each image, below its weight.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> len(plot_means([[0, 1, 2, 3], [3, 2, 1, 0]], [0.4, 0.6], (2, 2)).images)
+    2
     """
-    order = np.argsort(-weights, kind="stable")
-    columns = min(COLUMNS, len(order))
-    rows = math.ceil(len(order) / columns)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(1.15 * columns, 1.5 * rows + 0.5),
-        squeeze=False,
-        layout="constrained",
-    )
-    for axis in axes.flat:
-        axis.set_axis_off()
-    for axis, k in zip(axes.flat, order, strict=False):
-        axis.imshow(means[k].reshape(shape), cmap="gray_r", vmin=0.0)
-        caption = f"{weights[k]:.1%}"
-        axis.set_title(f"{caption}\n{captions[k]}" if captions else caption, fontsize=8)
-    figure.suptitle(f"{len(order)} clusters in order of weight", fontsize=10)
-    return figure
+    images = np.asarray(means, dtype=float).reshape(-1, *shape)
+    shares = np.asarray(weights, dtype=float)
+    columns = max(1, min(COLUMNS, len(images)))
+    rows = max(1, math.ceil(len(images) / columns))
+    text = LINE * (1 if captions is None else 2)
+    tall = shape[0] / shape[1]
+    down, right = tall + text + GAP, 1 + GAP
+    ax = axes_of(ax, (1.15 * columns, 1.15 * rows * down / right + 0.4))
+    for place, k in enumerate(np.argsort(-shares, kind="stable")):
+        left, top = right * (place % columns), down * (place // columns) + text
+        extent = (left, left + 1, top + tall, top)
+        ax.imshow(images[k], cmap="gray_r", vmin=min(0.0, images[k].min()), extent=extent)
+        lines = [f"{shares[k]:.1%}"] + ([] if captions is None else [captions[k]])
+        ax.text(left + 0.5, top - 0.03, "\n".join(lines), ha="center", va="bottom", fontsize=7)
+    ax.set(xlim=(0, right * columns - GAP), ylim=(down * rows - GAP, 0), aspect="equal")
+    ax.set_axis_off()
+    ax.set_title(f"{len(images)} clusters in order of weight", fontsize=10)
+    return ax

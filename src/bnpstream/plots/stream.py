@@ -1,46 +1,96 @@
 """What happened along the stream."""
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
 
-BLUE, ORANGE = "#0072b2", "#d55e00"
-"""Two colours of the Okabe-Ito palette, told apart by every kind of colour vision."""
+from bnpstream.plots.style import BLUE, ORANGE, axes_of, count_rows, thousands, tidy
 
 
-def plot_stream(
-    rows_seen: NDArray[np.int64],
-    n_clusters: NDArray[np.int64],
-    log_evidence: NDArray[np.float64],
-) -> Figure:
-    """Draw clusters and one-step-ahead evidence against rows seen.
+def plot_clusters(rows_seen: ArrayLike, n_clusters: ArrayLike, ax: Axes | None = None) -> Axes:
+    """Draw the number of clusters against rows seen.
 
     Parameters
     ----------
-    rows_seen : ndarray of shape (B,)
-        Rows seen after every batch.
-    n_clusters : ndarray of shape (B,)
-        Clusters after every batch.
-    log_evidence : ndarray of shape (n,)
-        One-step-ahead log predictive of every row.
+    rows_seen : array of shape (B,)
+        Rows seen at the end of every bin of the stream.
+    n_clusters : array of shape (B,)
+        Clusters then.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> plot_clusters([100, 200, 300], [4, 6, 7]).get_ylabel()
+    'clusters'
     """
-    ends = np.asarray(rows_seen)
-    starts = np.append(0, ends[:-1])
-    batch_means = np.add.reduceat(log_evidence, starts) / (ends - starts)
-    so_far = np.cumsum(log_evidence) / np.arange(1, len(log_evidence) + 1)
-    figure, (top, bottom) = plt.subplots(
-        2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained"
-    )
-    top.step(np.append(0, ends), np.append(0, n_clusters), where="post", color=BLUE)
-    top.set_ylabel("clusters")
-    top.set_ylim(bottom=0)
-    bottom.plot(ends, batch_means, ".", color=BLUE, label="mean of a batch")
-    bottom.plot(ends, so_far[ends - 1], color=ORANGE, label="mean so far")
-    bottom.set_xlabel("rows seen")
-    bottom.set_ylabel("log predictive, nats a row")
-    bottom.legend(frameon=False, loc="lower right")
-    for axis in (top, bottom):
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.margins(x=0.01)
-    return figure
+    ax = tidy(axes_of(ax))
+    ends, counts = np.append(0, rows_seen), np.append(0, n_clusters)
+    ax.plot(ends, counts, color=BLUE, linewidth=1.8, drawstyle="steps-post")
+    count_rows(ax, ends[-1])
+    ax.set_ylabel("clusters")
+    ax.set_ylim(0, max(1.05 * counts.max(), 1.0))
+    ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    ax.yaxis.set_major_formatter(FuncFormatter(thousands))
+    return ax
+
+
+def plot_evidence(rows_seen: ArrayLike, log_evidence: ArrayLike, ax: Axes | None = None) -> Axes:
+    """Draw the one-step-ahead log predictive against rows seen, a bin and so far.
+
+    Parameters
+    ----------
+    rows_seen : array of shape (B,)
+        Rows seen at the end of every bin of the stream.
+    log_evidence : array of shape (B,)
+        Mean log predictive a row of every bin.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> plot_evidence([100, 200, 300], [-80.0, -60.0, -55.0]).get_ylabel()
+    'log predictive, nats a row'
+    """
+    ax = tidy(axes_of(ax))
+    ends, means = np.asarray(rows_seen, dtype=float), np.asarray(log_evidence, dtype=float)
+    so_far = np.cumsum(means * np.diff(ends, prepend=0)) / ends
+    points = ax.plot(ends, means, "o", markersize=3.5, color=BLUE, label="in a bin")[0]
+    points.set(markeredgewidth=0, clip_on=False)
+    ax.plot(ends, so_far, linewidth=1.8, color=ORANGE, label="so far")
+    count_rows(ax, ends[-1] if ends.size else 0)
+    ax.set_ylabel("log predictive, nats a row")
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    ax.legend(frameon=False, loc="lower right", ncols=2)
+    return ax
+
+
+def plot_trend(rows_seen: ArrayLike, trend: ArrayLike, ax: Axes | None = None) -> Axes:
+    """Draw a cluster's share of the rows along the stream.
+
+    Parameters
+    ----------
+    rows_seen : array of shape (B,)
+        Rows seen at the end of every bin of the stream.
+    trend : array of shape (B,)
+        Rows of every bin that are the cluster's.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> plot_trend([100, 200, 300], [5, 20, 40]).get_ylabel()
+    'share of rows'
+    """
+    ax = tidy(axes_of(ax))
+    edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
+    shares = np.asarray(trend) / np.diff(edges)
+    ax.stairs(shares, edges, fill=True, color=BLUE, alpha=0.25, linewidth=0)
+    ax.stairs(shares, edges, color=BLUE, linewidth=1.4)
+    count_rows(ax, edges[-1])
+    ax.set_ylabel("share of rows")
+    ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    return ax

@@ -1,0 +1,75 @@
+"""Births, merges and deaths of clusters."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import ArrayLike
+
+from bnpstream.mixture import Event
+from bnpstream.plots.style import BLUE, ORANGE, PURPLE, axes_of, count_rows, tidy
+
+
+def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None = None) -> Axes:
+    """Draw births upwards, and merges and deaths downwards, in every bin of the stream.
+
+    Parameters
+    ----------
+    rows_seen : array of shape (B,)
+        Rows seen at the end of every bin of the stream.
+    events : iterable of Event
+        What happened, such as ``lineage_`` of a fitted model.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> log = [Event("birth", 0, None, 1, 1.0), Event("death", 0, None, 150, 0.2)]
+    >>> plot_events([100, 200], log).get_ylabel()
+    'clusters a bin'
+    """
+    ax = tidy(axes_of(ax))
+    edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
+    counts = count_events(rows_seen, events)
+    merges, lost = -counts["merge"], -(counts["merge"] + counts["death"])
+    ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
+    ax.stairs(merges, edges, color=ORANGE, label="merged", fill=True, linewidth=0)
+    ax.stairs(
+        lost,
+        edges,
+        baseline=merges if merges.size else 0,
+        color=PURPLE,
+        label="died",
+        fill=True,
+        linewidth=0,
+    )
+    ax.axhline(0, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
+    count_rows(ax, edges[-1])
+    ax.set_ylabel("clusters a bin")
+    ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    ax.yaxis.set_major_formatter(FuncFormatter(_without_sign))
+    ax.legend(frameon=False, loc="upper right", ncols=3, handlelength=1.0)
+    return ax
+
+
+def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.ndarray]:
+    """Return how many clusters were born, merged away and dropped in every bin.
+
+    Examples
+    --------
+    >>> log = [Event("birth", 0, None, 1, 1.0), Event("birth", 1, None, 100, 1.0)]
+    >>> count_events([100, 200], log)["birth"].tolist()
+    [2, 0]
+    """
+    ends = np.asarray(rows_seen)
+    counts = {kind: np.zeros(ends.size, dtype=int) for kind in ("birth", "merge", "death")}
+    for event in events:
+        # A row that ends a bin belongs to it; what happens after the last row goes to the last.
+        bin = min(int(np.searchsorted(ends, event.n_observations)), ends.size - 1)
+        counts[event.kind][bin] += 1
+    return counts
+
+
+def _without_sign(value: float, position: int) -> str:
+    return f"{abs(value):,g}"

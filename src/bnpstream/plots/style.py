@@ -1,0 +1,52 @@
+"""What all pictures have in common."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+"""Colours of the Okabe-Ito palette, told apart by every kind of colour vision."""
+
+SIZE = (5.6, 3.2)
+"""Inches of a picture made to be read at half the width of a page."""
+
+
+def axes_of(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
+    """Return `ax`, or the axes of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt  # here: it chooses a backend, which a given axes has
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def tidy(ax: Axes) -> Axes:
+    """Leave out the frame's upper and right side; draw a quiet grid behind the data."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", linewidth=0.5, alpha=0.3)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def count_rows(ax: Axes, last: float) -> None:
+    """Label the horizontal axis as rows seen, from 0 to the last one."""
+    ax.set_xlabel("rows seen")
+    ax.set_xlim(0, max(float(last), 1.0))
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    ax.xaxis.set_major_formatter(FuncFormatter(thousands))
+
+
+def thousands(value: float, position: Any = None) -> str:
+    """Return a number with separators; thousands and millions shortened where nothing is lost.
+
+    Examples
+    --------
+    >>> [thousands(x) for x in (0, 800, 1500, 20_000, 3_000_000)]
+    ['0', '800', '1,500', '20k', '3M']
+    """
+    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        scaled = round(value / unit, 1)
+        if abs(value) >= 10 * unit or (abs(value) >= unit and value % unit == 0):
+            return f"{scaled:g}{name}"
+    return f"{value:,.10g}"

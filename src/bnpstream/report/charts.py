@@ -1,0 +1,96 @@
+"""The charts of a run, each with a caption and with words for those who do not see it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+
+from bnpstream.jobs.description import RunDescription
+from bnpstream.plots import plot_clusters, plot_events, plot_evidence, plot_weights
+from bnpstream.plots.events import count_events
+from bnpstream.report.figures import chart
+from bnpstream.report.wording import number, percent, whole
+
+
+class Chart(NamedTuple):
+    """A chart in the page."""
+
+    title: str
+    caption: str
+    svg: Markup
+
+
+class Bin(NamedTuple):
+    """One line of the table behind the charts."""
+
+    rows: str
+    clusters: str
+    evidence: str
+    born: str
+    merged: str
+    died: str
+
+
+def charts_of(run: RunDescription) -> list[Chart]:
+    """Return the charts; none where there is nothing to draw."""
+    if not run.bin_ends or not run.clusters:
+        return []
+    ends = run.bin_ends
+    weights = [cluster.weight for cluster in run.clusters]
+    kinds = [event.kind for event in run.events]
+    born, merged, died = (whole(kinds.count(kind)) for kind in ("birth", "merge", "death"))
+    half = int(np.searchsorted(run.bin_clusters, run.bin_clusters[-1] / 2))
+    return [
+        Chart(
+            "Clusters",
+            f"{whole(run.bin_clusters[-1])} clusters after {whole(ends[-1])} rows; "
+            f"half as many after {whole(ends[min(half, len(ends) - 1)])}.",
+            chart(
+                "chart-clusters",
+                f"Line: clusters against rows seen, up to {whole(max(run.bin_clusters))}.",
+                lambda ax: plot_clusters(ends, run.bin_clusters, ax=ax),
+            ),
+        ),
+        Chart(
+            "Predictive log-likelihood",
+            "How well every row was foretold before it was absorbed; higher is better.",
+            chart(
+                "chart-evidence",
+                "Points and line: log predictive against rows seen, from "
+                f"{number(run.bin_evidence[0])} nats a row in the first bin to "
+                f"{number(run.bin_evidence[-1])} in the last.",
+                lambda ax: plot_evidence(ends, run.bin_evidence, ax=ax),
+            ),
+        ),
+        Chart(
+            "Weights in order",
+            "Clusters from the heaviest to the lightest; a straight line is a power law.",
+            chart(
+                "chart-weights",
+                f"Log-log line: shares of {whole(len(weights))} clusters in order, from "
+                f"{percent(max(weights))} to {percent(min(weights))}.",
+                lambda ax: plot_weights(weights, ax=ax),
+            ),
+        ),
+        Chart(
+            "Births, merges and deaths",
+            f"{born} born, {merged} merged into another, {died} dropped.",
+            chart(
+                "chart-events",
+                f"Bars along the stream: {born} clusters born, {merged} merged, {died} dropped.",
+                lambda ax: plot_events(ends, run.events, ax=ax),
+            ),
+        ),
+    ]
+
+
+def bins_of(run: RunDescription) -> list[Bin]:
+    """Return what the charts along the stream show, as numbers."""
+    counts = count_events(run.bin_ends, run.events) if run.bin_ends else {}
+    columns = (
+        map(whole, run.bin_ends),
+        map(whole, run.bin_clusters),
+        map(number, run.bin_evidence),
+        *(map(whole, counts.get(kind, ())) for kind in ("birth", "merge", "death")),
+    )
+    return [Bin(*line) for line in zip(*columns, strict=True)]

@@ -1,0 +1,130 @@
+"""The page, put together and written."""
+
+import os
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bnpstream.jobs.description import RunDescription
+from bnpstream.report.charts import bins_of, charts_of
+from bnpstream.report.clusters import LISTED, Bar, rows_of
+from bnpstream.report.pictures import HEIGHT
+from bnpstream.report.wording import (
+    LONGEST_EXCERPT,
+    duration,
+    number,
+    percent,
+    setting,
+    shorten,
+    whole,
+)
+
+TEMPLATES = Path(__file__).parent / "templates"
+NOUNS = {"words": "documents", "columns": "rows", "pixels": "images"}
+
+
+class Fact(NamedTuple):
+    """A number of the summary."""
+
+    name: str
+    value: str
+    note: str
+
+
+def write_report(description: RunDescription, path: str | Path) -> Path:
+    """Write one page that explains a run, with everything it needs inside.
+
+    The page appears whole or not at all: a page of that name is replaced at the end. The same
+    description gives the same bytes.
+
+    Parameters
+    ----------
+    description : RunDescription
+        What the run found.
+    path : path
+        The page.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    path = Path(path)
+    page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def render_report(description: RunDescription) -> str:
+    """Return the page as text."""
+    run = description
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"whole": whole, "percent": percent, "setting": setting}
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    rows = rows_of(run)
+    return environment.get_template("page.html").render(
+        run=run,
+        noun=NOUNS[run.kind],
+        facts=list(_facts(run)),
+        half=_half(run),
+        charts=charts_of(run),
+        bins=bins_of(run),
+        rows=rows,
+        unlisted=run.clusters[LISTED:],
+        reject_bars=_reject_bars(run),
+        height=HEIGHT,
+        style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _facts(run: RunDescription) -> Iterator[Fact]:
+    """Yield the numbers of the summary."""
+    speed = f"{whole(run.rows / run.seconds)} rows a second" if run.seconds > 0 else ""
+    yield Fact(NOUNS[run.kind].capitalize(), whole(run.rows), f"of {whole(run.records)} records")
+    if run.tokens is not None:
+        a_row = f"{number(run.tokens / run.rows, 3)} a document" if run.rows else ""
+        yield Fact("Words", whole(run.tokens), a_row)
+    yield Fact("Clusters", whole(run.n_clusters), f"{_half(run)} hold half of the stream")
+    if run.rows:
+        yield Fact("Evidence a row", number(run.log_evidence / run.rows), "nats, one step ahead")
+    if run.tokens:
+        yield Fact("Evidence a word", number(run.log_evidence / run.tokens), "nats, one step ahead")
+    share = f"{percent(run.rejects / run.records)} of all records" if run.records else ""
+    yield Fact("Rejected", whole(run.rejects), share)
+    yield Fact("Time", duration(run.seconds), speed)
+
+
+def _half(run: RunDescription) -> int:
+    """Return how many of the heaviest clusters hold half of the stream."""
+    sums = accumulate(cluster.weight for cluster in run.clusters)
+    return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(run.clusters))
+
+
+def _reject_bars(run: RunDescription) -> list[Bar]:
+    most = max((count for _, count in run.reject_reasons), default=0)
+    return [
+        Bar(shorten(reason, LONGEST_EXCERPT), whole(count), round(100 * count / max(most, 1), 1))
+        for reason, count in run.reject_reasons
+    ]
