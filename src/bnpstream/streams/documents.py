@@ -1,4 +1,4 @@
-"""Documents: what their records are, and rows of them as words or as counts by column."""
+"""Rows of documents: counts by word, or by column."""
 
 from collections import Counter
 from itertools import chain
@@ -7,40 +7,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bnpstream.streams.records import Options, Schema, UnusableError
+from bnpstream.streams.records import Schema, UnusableError
 from bnpstream.streams.tokens import HashedWords
 
-__all__ = ["DocumentRows", "counts_of", "document_schema", "excerpt_of_counts", "excerpt_of_text"]
+__all__ = ["DocumentRows", "counts_of", "excerpt_of_counts", "excerpt_of_text"]
 
 EXCERPT_CHARACTERS, EXCERPT_WORDS = 160, 20
 """What is kept of a document for a person to look at."""
 LARGEST_COUNT = 1 << 53
 """Beyond that floats are no longer exact, and no document is so long."""
-
-
-def document_schema(name: str, fields: dict[str, str], options: Options) -> Schema:
-    """Return the schema of documents: words for a growing vocabulary, or counts by column.
-
-    Examples
-    --------
-    >>> document_schema("text", {}, Options()).kind
-    'documents'
-    >>> document_schema("text", {}, Options(hash_bits=10)).n_features
-    1024
-    """
-    if options.vocab is not None and options.hash_bits is not None:
-        raise ValueError("vocab and hash_bits are both given: give one of them, or neither")
-    if options.vocab is not None:
-        # Only here, as that module brings a compiled parser along.
-        from bnpstream.streams.uci import read_vocabulary
-
-        names = tuple(read_vocabulary(options.vocab))
-        return Schema(name, "counts", len(names), names, fields=fields)
-    if options.hash_bits is not None:
-        if not 1 <= options.hash_bits <= 30:
-            raise ValueError(f"hash_bits is {options.hash_bits}: give 1 to 30")
-        return Schema(name, "counts", 1 << options.hash_bits, fields=fields)
-    return Schema(name, "documents", fields=fields)
 
 
 class DocumentRows:

@@ -6,6 +6,7 @@ fields are a table, and the rest is text.
 
 import csv
 import re
+from collections import Counter
 from pathlib import PurePath
 
 import orjson
@@ -46,6 +47,7 @@ _MAGIC = {
     b"\xff\xff\xff\xff": "arrow",  # the stream format begins with this and a length
     b"%%MatrixMarket": "mtx",
 }
+_OBJECT = re.compile(rb"\s*\{\s*[\"}]")
 _WHOLE = re.compile(rb"\s*[0-9]+\s*")
 _TRIPLE = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
 _NUMBER = rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
@@ -62,7 +64,7 @@ def guess_format(file: ByteReader) -> str:
     ValueError
         If the file is empty, or is of a binary format that is not known.
     """
-    head = file.peek(PEEK_BYTES, lines=4)
+    head = file.peek(PEEK_BYTES)
     if not head:
         raise ValueError(f"{file.path}: it is empty, so that its format is not known")
     named = _by_name(file.path)
@@ -82,30 +84,31 @@ def guess_format(file: ByteReader) -> str:
         return named
     if b"\0" in head:
         raise ValueError(f"{file.path}: the format is not known: give --format")
-    delimiter = guess_delimiter([line.decode(errors="replace") for line in lines])
+    delimiter, share = guess_delimiter([line.decode(errors="replace") for line in lines])
     # Two lines of prose may well have as many commas.
-    if delimiter is not None and len(lines) > 2:
+    if share == 1.0 and len(lines) > 2:
         return "tsv" if delimiter == "\t" else "csv"
     return "text"
 
 
-def guess_delimiter(lines: list[str]) -> str | None:
-    """Return what cuts all lines into the same number of fields, two or more; the most fields win.
+def guess_delimiter(lines: list[str]) -> tuple[str, float]:
+    """Return what cuts most lines into the same number of fields, two or more; and what share.
 
     Examples
     --------
     >>> guess_delimiter(["name;size", "'a, b';3", "c;4"])
-    ';'
+    (';', 1.0)
     """
-    best, most = None, 1
+    best = (0.0, 1, ",")
     for delimiter in DELIMITERS:
         try:
-            lengths = {len(fields) for fields in csv.reader(lines, delimiter=delimiter) if fields}
+            lengths = Counter(map(len, csv.reader(lines, delimiter=delimiter)))
         except csv.Error:
             continue
-        if len(lengths) == 1 and (n_fields := lengths.pop()) > most:
-            best, most = delimiter, n_fields
-    return best
+        n_fields, n_lines = lengths.most_common(1)[0]
+        if n_fields > 1:
+            best = max(best, (n_lines / lengths.total(), n_fields, delimiter))
+    return best[2], best[0]
 
 
 def _by_name(path: str) -> str | None:
@@ -127,8 +130,9 @@ def _by_lines(lines: list[bytes], named: str | None) -> str | None:
     """Return the format of lines that can be of no other."""
     if not lines:
         return None
-    if 2 * sum(line.lstrip().startswith(b"{") for line in lines) > len(lines) and any(
-        map(_is_object, lines)
+    objects = [line for line in lines if _OBJECT.match(line)]
+    if len(objects) == len(lines) or (
+        len(objects) > len(lines) / 2 and any(map(_is_object, objects))
     ):
         return "jsonl"
     header, entries = lines[:3], lines[3:]

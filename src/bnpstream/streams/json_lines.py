@@ -6,6 +6,7 @@ field with numbers, truth values or strings is a column. Blank lines are no reco
 """
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import orjson
@@ -13,20 +14,27 @@ import orjson
 from bnpstream.streams.documents import (
     DocumentRows,
     counts_of,
-    document_schema,
     excerpt_of_counts,
     excerpt_of_text,
 )
-from bnpstream.streams.lines import LineReader, Parsed, decode, first_lines
+from bnpstream.streams.line_reader import LineReader, Parsed
+from bnpstream.streams.lines import PEEKED_RECORDS, decode, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema, UnusableError
-from bnpstream.streams.tables import TableRows, table_schema
+from bnpstream.streams.schemas import schema_of_columns
+from bnpstream.streams.tables import TableRows
 from bnpstream.streams.tokens import count_words
 
 __all__ = ["JsonLinesReader"]
 
-_NAMES = {str: "string", int: "whole number", dict: "object", list: "list"}
-_TYPES = {int: "number", float: "number", bool: "truth", str: "label"}
+_TYPES = {
+    int: "number",
+    float: "number",
+    bool: "truth",
+    str: "label",
+    dict: "counts",
+    list: "counts",
+}
 
 
 class JsonLinesReader(LineReader):
@@ -47,30 +55,7 @@ class JsonLinesReader(LineReader):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the first records are; ValueError says what to do if that is unclear."""
-        if options.text_field is not None and options.counts_field is not None:
-            raise ValueError("text_field and counts_field are both given: give one of them")
-        records = _first_records(file)
-        found = {
-            "id": _find(records, file, options.id_field, ("id",), (str, int)),
-            "text": _find(records, file, options.text_field, ("text",), (str,)),
-            "counts": _find(records, file, options.counts_field, ("counts", "words"), (dict, list)),
-        }
-        # What the user named comes first; then a text is more than its words.
-        if options.counts_field is not None or found["text"] is not None:
-            del found["text" if options.counts_field is not None else "counts"]
-        is_table = (
-            options.text_field is None
-            and options.counts_field is None
-            and (options.columns is not None or not (found.get("text") or found.get("counts")))
-        )
-        fields = {
-            role: field
-            for role, field in found.items()
-            if field is not None and (role == "id" or not is_table)
-        }
-        if is_table:
-            return table_schema(cls.format, _column_types(records), fields, options, file.path)
-        return document_schema(cls.format, fields, options)
+        return schema_of_columns(cls.format, _column_types(_first_records(file)), options, file)
 
     def parse(self, line: bytes) -> Parsed:
         """Return the record of a line."""
@@ -114,41 +99,22 @@ def _load(line: bytes) -> dict[str, Any]:
 
 
 def _first_records(file: ByteReader) -> list[dict[str, Any]]:
-    """Return the first records, without those that would be rejected."""
+    """Return the first records, without those that would be rejected; a feed is waited for one."""
     lines = first_lines(file)
-    records = []
-    for line in lines:
-        try:
-            records.append(_load(line))
-        except UnusableError as error:
-            reason = error
-    if not records:
-        hint = "; `jq -c '.[]'` makes lines of an array" if lines[0].startswith(b"[") else ""
-        raise ValueError(
-            f"{file.path}: the first {len(lines)} lines are no JSON objects ({reason}){hint}"
-        )
+    while not (records := _sound(lines)):
+        if file.ended or len(lines) >= PEEKED_RECORDS:
+            hint = "; `jq -c '.[]'` makes lines of an array" if lines[0].startswith(b"[") else ""
+            raise ValueError(f"{file.path}: the first {len(lines)} lines are no JSON objects{hint}")
+        lines = first_lines(file, at_least=len(lines) + 1)
     return records
 
 
-def _find(
-    records: list[dict[str, Any]],
-    file: ByteReader,
-    named: str | None,
-    defaults: tuple[str, ...],
-    types: tuple[type, ...],
-) -> str | None:
-    """Return which field has one of some types in any of the first records."""
-    for field in defaults if named is None else (named,):
-        if any(type(record.get(field)) in types for record in records):
-            return field
-    # The first record of a feed may be a bad one; of a file, a thousand are unlikely to be.
-    if named is not None and not file.is_live:
-        there = ", ".join(records[0])
-        raise ValueError(
-            f"{file.path}: no {' or '.join(_NAMES[type_] for type_ in types)} called {named!r} in "
-            f"the first {len(records)} records; the first one has {there or 'nothing'}"
-        )
-    return named
+def _sound(lines: list[bytes]) -> list[dict[str, Any]]:
+    records = []
+    for line in lines:
+        with suppress(UnusableError):
+            records.append(_load(line))
+    return records
 
 
 def _column_types(records: list[dict[str, Any]]) -> dict[str, str | None]:

@@ -1,14 +1,14 @@
-"""Lines of a file with their numbers and offsets, and readers of formats with a record a line."""
+"""Lines of a file, with their numbers and offsets."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 from bnpstream.streams.reading import BLOCK_BYTES, BYTE_ORDER_MARK, ByteReader
-from bnpstream.streams.records import Position, Records, Reject, UnusableError, beginning
-from bnpstream.streams.source import Reader
+from bnpstream.streams.records import Position, UnusableError
 
-__all__ = ["Batch", "LineReader", "Lines", "Parsed", "decode", "first_lines"]
+__all__ = ["PEEKED_RECORDS", "Lines", "decode", "first_lines"]
+
+PEEKED_RECORDS = 1000
+"""Records at most that tell what the others are."""
 
 
 class Lines:
@@ -54,6 +54,11 @@ class Lines:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield line[:-1] if line.endswith(b"\r") else line
 
+    @property
+    def began(self) -> int:
+        """Return the number of the last line."""
+        return self.number
+
     def ready(self) -> bool:
         """Return whether the next line is there, without waiting for it."""
         while self._next == len(self._lines):
@@ -88,11 +93,6 @@ class Lines:
             f"{self._file.path}: it has {self.number} lines, but {start.line} were read before: "
             "it is not the same input; start afresh"
         )
-
-    def check_length(self, line: bytes) -> None:
-        """Raise UnusableError if a line is too long."""
-        if len(line) > self._max_bytes:
-            raise UnusableError(f"the line is longer than {self._max_bytes} bytes")
 
     def _fill(self) -> bool:
         """Read on until there is a whole line; False at the end."""
@@ -140,97 +140,6 @@ class Lines:
         self._dropped_first, self._dropped = self._dropped, 0
 
 
-class Parsed(NamedTuple):
-    """What a line says."""
-
-    row: Any
-    id: str | int | None = None
-    """What the record calls itself, if it does."""
-    excerpt: str | None = None
-
-
-class LineReader(Reader):
-    """Reads a file with a record a line; blank lines are no records."""
-
-    @abstractmethod
-    def parse(self, line: bytes) -> Parsed:
-        """Return what a line says; UnusableError tells why it is rejected."""
-
-    @abstractmethod
-    def gather(self, rows: list[Any]) -> Any:
-        """Return the rows of a batch as the schema wants them."""
-
-    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield the records after a position, and the position after each batch."""
-        lines = Lines(self.file, self.options.max_line_bytes)
-        lines.enter(start)
-        is_plain = self.file.is_plain
-        batch = Batch(self.file.path, start.records)
-        in_file = start.in_file
-        room = batch_rows - in_file % batch_rows
-        for line in lines:
-            if lines.number == 1:
-                in_file = 0
-            if line and not line.isspace():
-                try:
-                    lines.check_length(line)
-                    batch.add(self.parse(line))
-                except UnusableError as error:
-                    batch.reject(lines.number, str(error), line)
-                in_file, room = in_file + 1, room - 1
-            if room == 0 or (not lines.ready() and batch):
-                offset = lines.offset if is_plain else None
-                position = Position(batch.next_number, start.file, in_file, lines.number, offset)
-                yield batch.records(self.gather), position
-                batch = Batch(self.file.path, batch.next_number)
-                room = batch_rows - in_file % batch_rows
-
-
-class Batch:
-    """Gathers the records of a batch.
-
-    Parameters
-    ----------
-    source : str
-        Name of the file.
-    next_number : int
-        Number of its first record in the whole source.
-    """
-
-    def __init__(self, source: str, next_number: int) -> None:
-        self._source = source
-        self.next_number = next_number
-        self._rows: list[Any] = []
-        self._numbers: list[int] = []
-        self._ids: list[str | int] = []
-        self._excerpts: list[str] = []
-        self._rejects: list[Reject] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._rows or self._rejects)
-
-    def add(self, parsed: Parsed) -> None:
-        """Append a record."""
-        row, id_, excerpt = parsed
-        self._rows.append(row)
-        self._numbers.append(self.next_number)
-        self._ids.append(self.next_number if id_ is None else id_)
-        if excerpt is not None:
-            self._excerpts.append(excerpt)
-        self.next_number += 1
-
-    def reject(self, line: int, reason: str, record: bytes | str) -> None:
-        """Note a record that cannot be used."""
-        self._rejects.append(
-            Reject(self._source, line, self.next_number, reason, beginning(record))
-        )
-        self.next_number += 1
-
-    def records(self, gather: Callable[[list[Any]], Any]) -> Records:
-        """Return what was gathered."""
-        return Records(gather(self._rows), self._numbers, self._ids, self._excerpts, self._rejects)
-
-
 def decode(line: bytes) -> str:
     """Return a line as text; UnusableError if it is not UTF-8."""
     try:
@@ -239,15 +148,13 @@ def decode(line: bytes) -> str:
         raise UnusableError(f"not UTF-8: {error.reason} at byte {error.start + 1}") from error
 
 
-def first_lines(file: ByteReader, max_lines: int = 1000, *, at_least: int = 1) -> list[bytes]:
+def first_lines(file: ByteReader, *, at_least: int = 1) -> list[bytes]:
     """Return the first whole lines of a file that are not blank, without taking them.
 
     Parameters
     ----------
     file : ByteReader
         The bytes.
-    max_lines : int
-        Lines at most.
     at_least : int
         Lines that live input is waited for.
 
@@ -263,6 +170,6 @@ def first_lines(file: ByteReader, max_lines: int = 1000, *, at_least: int = 1) -
             lines.pop()  # it may go on
         lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
         if lines:
-            return lines[:max_lines]
+            return lines[:PEEKED_RECORDS]
     what = f"no line ends in the first {n_bytes} bytes" if found.strip() else "it is empty"
     raise ValueError(f"{file.path}: there is no record: {what}")

@@ -5,19 +5,16 @@ import select
 import stat
 import sys
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
 
-import zstandard
+from bnpstream.streams.unpacking import MAGIC_BYTES, Unpacker, find_unpacker
 
 BLOCK_BYTES = 1 << 20
 POLL_SECONDS = 0.2
 """How often a file that is still growing is looked at."""
 QUIET_SECONDS = 0.25
 """A pipe that gives nothing for so long has shown what it begins with."""
-GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -52,14 +49,14 @@ class ByteReader:
         self._inode = status.st_ino
         self._ahead = b""
         self._ended = False
-        self._unpack: _Unpacker | None = None
+        self._unpacker: Unpacker | None = None
         self._started = False
 
     @property
     def is_plain(self) -> bool:
         """Return whether it is a file whose bytes are what they are, so that `seek` works."""
         self._start()
-        return self._regular and self.path != "-" and self._unpack is None
+        return self._regular and self.path != "-" and self._unpacker is None
 
     @property
     def is_live(self) -> bool:
@@ -104,6 +101,8 @@ class ByteReader:
 
     def waiting(self) -> bool:
         """Return whether `read` would answer at once."""
+        if not self._ahead and self._unpacker is not None:
+            self._ahead = self._unpacker.take()
         return bool(self._ahead) or self._stored_waits(0.0)
 
     def close(self) -> None:
@@ -125,31 +124,29 @@ class ByteReader:
 
     def _begin(self, first: bytes) -> bytes:
         """Return the first bytes of a file, unpacked if they say that they are packed."""
-        while 0 < len(first) < len(ZSTD_MAGIC) and (more := self._stored()):
+        while 0 < len(first) < MAGIC_BYTES and (more := self._stored()):
             first += more
-        self._unpack = None
-        if first.startswith(GZIP_MAGIC):
-            self._unpack = _Unpacker(self.path, "gzip", _gzip)
-        elif first.startswith(ZSTD_MAGIC):
-            self._unpack = _Unpacker(self.path, "zstd", _zstd)
-        return first if self._unpack is None else self._unpack.feed(first)
+        self._unpacker = find_unpacker(self.path, first)
+        return first if self._unpacker is None else self._unpacker.feed(first)
 
     def _read(self) -> bytes:
         if not self._started:
             self._start()
             return self.read()
+        if self._unpacker is not None and (found := self._unpacker.take()):
+            return found
         while not self._ended:
             restarts = self.restarts
             stored = self._stored()
             if not stored:
                 self._ended = True
-                if self._unpack is not None:
-                    self._unpack.check_end()
+                if self._unpacker is not None:
+                    self._unpacker.check_end()
                 break
             if self.restarts != restarts:
                 found = self._begin(stored)
             else:
-                found = stored if self._unpack is None else self._unpack.feed(stored)
+                found = stored if self._unpacker is None else self._unpacker.feed(stored)
             if found:
                 return found
         return b""
@@ -194,53 +191,3 @@ class ByteReader:
             return
         self.consumed = 0
         self.restarts += 1
-
-
-class _Packed(Protocol):
-    """A decompressor of one member or frame."""
-
-    eof: bool
-    unused_data: bytes
-
-    def decompress(self, data: bytes) -> bytes: ...
-
-
-def _gzip() -> Any:
-    return zlib.decompressobj(wbits=31)
-
-
-def _zstd() -> Any:
-    return zstandard.ZstdDecompressor().decompressobj()
-
-
-class _Unpacker:
-    """Unpacks a sequence of members or frames."""
-
-    def __init__(self, path: str, name: str, make: Any) -> None:
-        self._path, self._name, self._make = path, name, make
-        self._member: _Packed = make()
-        self._inside = False
-
-    def feed(self, data: bytes) -> bytes:
-        parts = []
-        while data:
-            self._inside = True
-            try:
-                parts.append(self._member.decompress(data))
-            except (zlib.error, zstandard.ZstdError) as error:
-                raise ValueError(
-                    f"{self._path}: the {self._name} data are damaged ({error}): fetch it again"
-                ) from error
-            data = b""
-            if self._member.eof:
-                data = self._member.unused_data.lstrip(b"\0")
-                self._member, self._inside = self._make(), False
-        return b"".join(parts)
-
-    def check_end(self) -> None:
-        """Raise ValueError if the file ended inside a member."""
-        if self._inside:
-            raise ValueError(
-                f"{self._path}: the {self._name} data are truncated, the file ends before they do: "
-                "fetch it again"
-            )

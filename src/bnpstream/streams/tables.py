@@ -1,13 +1,13 @@
-"""Tables: columns of numbers, truth values and labels, and rows of them."""
+"""Rows of a table: cells that are numbers, truth values or labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bnpstream.streams.records import Options, Schema, UnusableError
+from bnpstream.streams.records import UnusableError
 
-__all__ = ["TableRows", "table_schema"]
+__all__ = ["TableRows"]
 
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
@@ -15,52 +15,6 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "label": (str,),
 }
 _KNOWN_COMBINATIONS = 1000
-
-
-def table_schema(
-    name: str, found: Mapping[str, str | None], fields: dict[str, str], options: Options, path: str
-) -> Schema:
-    """Return the schema of a table.
-
-    Parameters
-    ----------
-    name : str
-        Of the format.
-    found : mapping
-        The columns in order, and their types; None if all cells seen are missing. Such columns are
-        left out unless they are asked for; then they are numbers.
-    fields : dict
-        Which column has the id, if one does; by default it is no column of the table.
-    options : Options
-        `columns` are those asked for.
-    path : str
-        Of the file.
-
-    Examples
-    --------
-    >>> schema = table_schema("csv", {"id": "label", "size": "number", "note": None},
-    ...                       {"id": "id"}, Options(), "shop.csv")
-    >>> schema.names, schema.types
-    (('size',), ('number',))
-    """
-    wanted = options.columns
-    if wanted is None:
-        wanted = tuple(
-            column for column, type_ in found.items() if type_ and column != fields.get("id")
-        )
-    for column in wanted:
-        if column not in found:
-            raise ValueError(f"{path}: there is no column {column!r}; there are {_listed(found)}")
-    if not wanted:
-        raise ValueError(
-            f"{path}: no column of numbers, truth values or labels; there are {_listed(found)}"
-        )
-    types = tuple(found[column] or "number" for column in wanted)
-    return Schema(name, "table", len(wanted), tuple(wanted), types, fields)
-
-
-def _listed(found: Mapping[str, str | None]) -> str:
-    return ", ".join(list(found)[:20]) + (", ..." if len(found) > 20 else "")
 
 
 class TableRows:

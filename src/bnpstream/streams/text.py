@@ -6,10 +6,12 @@ Documents have no ids of their own.
 
 from typing import Any, ClassVar
 
-from bnpstream.streams.documents import DocumentRows, document_schema, excerpt_of_text
-from bnpstream.streams.lines import LineReader, Parsed, decode, first_lines
+from bnpstream.streams.documents import DocumentRows, excerpt_of_text
+from bnpstream.streams.line_reader import LineReader, Parsed
+from bnpstream.streams.lines import decode, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema
+from bnpstream.streams.schemas import document_schema
 from bnpstream.streams.tokens import count_words
 
 __all__ = ["TextReader"]

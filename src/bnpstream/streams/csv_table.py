@@ -1,0 +1,245 @@
+"""CSV and TSV: rows of a table, or a text in one of its columns.
+
+Fields may be quoted by ``"``, and then have line ends. Blank lines are no records. A cell that is
+empty, NA, NaN or null, in any case, is missing.
+"""
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any, ClassVar
+
+from bnpstream.streams.csv_lines import CsvLines, PeekedLines, cut_fields
+from bnpstream.streams.documents import DocumentRows, excerpt_of_text
+from bnpstream.streams.guessing import guess_delimiter
+from bnpstream.streams.line_reader import Cut, LineReader, Parsed
+from bnpstream.streams.lines import Lines, first_lines
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
+from bnpstream.streams.schemas import schema_of_columns
+from bnpstream.streams.tables import TableRows
+from bnpstream.streams.tokens import count_words
+
+__all__ = ["CsvReader", "TsvReader"]
+
+_MISSING = frozenset({"", "na", "nan", "null"})
+_TRUTH = {"true": True, "false": False}
+
+
+class CsvReader(LineReader):
+    """Reads CSV."""
+
+    format: ClassVar[str] = "csv"
+    default_delimiter: ClassVar[str | None] = None
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._delimiter = schema.fields["delimiter"]
+        self._n_fields = int(schema.fields.get("n_fields", 0))
+        # Python's limit holds for all of a process, so it is only ever raised.
+        csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes))
+        if schema.kind == "table":
+            names, types = schema.names or (), schema.types or ()
+            self._table = TableRows(names, types)
+            self._read = [
+                partial(_READERS[type_], name) for name, type_ in zip(names, types, strict=True)
+            ]
+            self._all_numbers = set(types) == {"number"}
+        else:
+            self._documents = DocumentRows(schema)
+        if self._n_fields:
+            self._place(_numbered(self._n_fields))
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the first records are; ValueError says what to do if that is unclear."""
+        if options.counts_field is not None:
+            raise ValueError("counts_field is for JSON lines: name a text_field or columns")
+        if options.delimiter is not None and len(options.delimiter) != 1:
+            raise ValueError(f"delimiter is {options.delimiter!r}: give one character")
+        delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file)
+        records = _first_records(file, options, delimiter)
+        n_fields = Counter(map(len, records)).most_common(1)[0][0]
+        has_header = options.header
+        if has_header is None:
+            has_header = _is_header(records[0], records[1:], options)
+        if has_header:
+            names, extra = _header(records.pop(0), file.path), {"header": "yes"}
+        else:
+            names, extra = _numbered(n_fields), {"n_fields": str(n_fields)}
+        records = [record for record in records if len(record) == len(names)]
+        types = [_type_of([record[i] for record in records]) for i in range(len(names))]
+        schema = schema_of_columns(cls.format, dict(zip(names, types, strict=True)), options, file)
+        return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
+
+    def cut(self) -> Cut:
+        """Return the records of the file."""
+        max_bytes = self.options.max_line_bytes
+        take_header = self._take_header if "header" in self.schema.fields else None
+        return CsvLines(Lines(self.file, max_bytes), self._delimiter, max_bytes, take_header)
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield the records after a position, and the position after each batch."""
+        if start.line > 0 and "header" in self.schema.fields:
+            max_bytes = self.options.max_line_bytes
+            lines = PeekedLines(self.file, max_bytes)
+            self._take_header(next(iter(CsvLines(lines, self._delimiter, max_bytes))))
+        return super().batches(batch_rows, start)
+
+    def parse(self, line: bytes) -> Parsed:
+        """Return what a record says."""
+        fields = cut_fields(line, self._delimiter)
+        if len(fields) != self._n_fields:
+            raise UnusableError(f"{len(fields)} fields, not {self._n_fields}")
+        id_ = None
+        if self._id_at is not None and not (id_ := fields[self._id_at].strip()):
+            if self.options.id_field is not None:
+                raise UnusableError(f"column {self.options.id_field!r}, its id, is empty")
+            id_ = None
+        if self._text_at is not None:
+            text = fields[self._text_at]
+            return Parsed(count_words(text), id_, excerpt_of_text(text))
+        cells = [fields[at] for at in self._columns_at]
+        if self._all_numbers and b"_" not in line:
+            with suppress(ValueError):
+                row = list(map(float, cells))
+                total = sum(row)
+                if total - total == 0.0:  # none is NaN or infinite
+                    return Parsed(row, id_)
+        return Parsed([read(cell) for read, cell in zip(self._read, cells, strict=True)], id_)
+
+    def gather(self, rows: list[Any]) -> Any:
+        """Return records as the schema wants them."""
+        return self._table(rows) if self.schema.kind == "table" else self._documents(rows)
+
+    def _take_header(self, record: bytes) -> None:
+        try:
+            self._place(_header(cut_fields(record, self._delimiter), self.file.path))
+        except UnusableError as error:
+            raise ValueError(f"{self.file.path}: the header: {error}") from error
+
+    def _place(self, names: list[str]) -> None:
+        """Note where the columns are that the schema has."""
+        at = {name: i for i, name in enumerate(names)}
+        fields = self.schema.fields
+        is_table = self.schema.kind == "table"
+        wanted = self.schema.names or () if is_table else (fields["text"],)
+        for name in wanted:
+            if name not in at:
+                raise ValueError(
+                    f"{self.file.path}: there is no column {name!r}; there are {', '.join(names)}"
+                )
+        self._n_fields = len(names)
+        self._id_at = at.get(fields["id"]) if "id" in fields else None
+        self._text_at = None if is_table else at[fields["text"]]
+        self._columns_at = [at[name] for name in wanted]
+
+
+class TsvReader(CsvReader):
+    """Reads CSV with tabs as delimiters."""
+
+    format: ClassVar[str] = "tsv"
+    default_delimiter: ClassVar[str | None] = "\t"
+
+
+def _find_delimiter(file: ByteReader) -> str:
+    lines = [line.decode(errors="replace") for line in first_lines(file, at_least=2)]
+    return guess_delimiter(lines)[0]
+
+
+def _first_records(file: ByteReader, options: Options, delimiter: str) -> list[list[str]]:
+    """Return the fields of the first records, without those that would be rejected."""
+    lines = PeekedLines(file, options.max_line_bytes, at_least=2)
+    records = []
+    for record in CsvLines(lines, delimiter, options.max_line_bytes):
+        with suppress(UnusableError):
+            records.append(cut_fields(record, delimiter))
+    if not records:
+        raise ValueError(f"{file.path}: the first lines are not CSV in UTF-8")
+    return records
+
+
+def _numbered(n_fields: int) -> list[str]:
+    return [f"column{i + 1}" for i in range(n_fields)]
+
+
+def _header(record: list[str], path: str) -> list[str]:
+    names = [name.strip() for name in record]
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"{path}: the header has {twice[0]!r} twice: rename one of them, or say that the first "
+            "line is no header"
+        )
+    return names
+
+
+def _is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
+    """Return whether the first record has names and not cells.
+
+    Names are distinct, are no numbers, and do not come again in their columns.
+    """
+    names = [name.strip() for name in first]
+    wanted = {options.id_field, options.text_field, *(options.columns or ())} - {None}
+    if wanted:
+        return wanted <= set(names)
+    if len(set(names)) < len(names) or any(_type_of([name]) != "label" for name in names):
+        return False
+    return not any(
+        name == cell for record in rest for name, cell in zip(names, record, strict=False)
+    )
+
+
+def _type_of(cells: list[str]) -> str | None:
+    """Return the type of a column with some cells, None if all are missing."""
+    there = [cell for cell in cells if not _is_missing(cell)]
+    if not there:
+        return None
+    if all(map(_is_number, there)):
+        return "number"
+    return "truth" if all(cell.strip().lower() in _TRUTH for cell in there) else "label"
+
+
+def _is_missing(cell: str) -> bool:
+    return len(cell) < 5 and cell.strip().lower() in _MISSING
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _read_number(name: str, cell: str) -> float | None:
+    if _is_missing(cell):
+        return None
+    if not _is_number(cell) or not math.isfinite(float(cell)):
+        raise UnusableError(f"column {name!r} has {cell[:40]!r}, not a finite number")
+    return float(cell)
+
+
+def _read_truth(name: str, cell: str) -> bool | None:
+    if _is_missing(cell):
+        return None
+    truth = _TRUTH.get(cell.strip().lower())
+    if truth is None:
+        raise UnusableError(f"column {name!r} has {cell[:40]!r}, neither true nor false")
+    return truth
+
+
+def _read_label(name: str, cell: str) -> str | None:
+    return None if _is_missing(cell) else cell
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {
+    "number": _read_number,
+    "truth": _read_truth,
+    "label": _read_label,
+}
