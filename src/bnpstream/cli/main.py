@@ -1,11 +1,13 @@
-"""The commands and what they share."""
+"""The commands and what they share; the numerical stack loads only when a command runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bnpstream._version import __version__
+from bnpstream.cli import options as o
+from bnpstream.cli.errors import reported
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -27,10 +29,127 @@ def main(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo-out"),
+    out: Annotated[Path, typer.Option(help="Folder for the run and its report.")] = Path(
+        "demo-out"
+    ),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Stream scikit-learn's handwritten digits once and show what was found."""
-    from bnpstream.cli.demo import run_demo  # the numerical stack loads only when needed
+    from bnpstream.cli.demo import run_demo
 
     run_demo(out, as_json=as_json)
+
+
+@app.command()
+@o.takes(Model=(*o.MODEL, *o.PASSES), Source=o.SOURCE, Run=o.PACE)
+def fit(source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> None:
+    """Absorb a source in order and keep what was learnt in a run directory.
+
+    Ctrl-C saves a checkpoint; the same command with --resume goes on from it, to the same bits as
+    if it had never stopped.
+    """
+    with reported():
+        from bnpstream.cli.feed import run_fit
+
+        run_fit(source or [], given, as_json=as_json)
+
+
+@app.command()
+@o.takes(Model=o.MODEL, Source=o.SOURCE, Run=o.PACE)
+def stream(source: o.Sources = None, **given: Any) -> None:
+    """Answer every record with a line of JSON, learning from it: its cluster, how sure, how novel.
+
+    Reads JSON lines from standard input unless a source is named. Answers are written before they
+    are part of a checkpoint: after a crash and --resume some records are answered twice, alike.
+    Keep one line for every "record".
+    """
+    with reported():
+        from bnpstream.cli.feed import run_stream
+
+        run_stream(source or ["-"], given)
+
+
+@app.command()
+@o.takes(Source=(o.FORMAT,))
+def evaluate(
+    run: o.Run,
+    source: o.Sources = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="File with a label a line, one for every record.")
+    ] = None,
+    as_json: o.AsJson = False,
+    **given: Any,
+) -> None:
+    """Score records with a run: log predictive likelihood, perplexity, agreement with labels."""
+    with reported():
+        from bnpstream.cli.reading import run_evaluate
+
+        run_evaluate(run, source or ["-"], labels, given["format"], as_json=as_json)
+
+
+@app.command()
+@o.takes(Source=(o.FORMAT,))
+def predict(run: o.Run, source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> None:
+    """Say where records belong, without learning from them."""
+    with reported():
+        from bnpstream.cli.reading import run_predict
+
+        run_predict(run, source or ["-"], given["format"], as_json=as_json)
+
+
+@app.command()
+def clusters(
+    run: o.Run,
+    id: Annotated[int | None, typer.Option("--id", help="One cluster, with exemplars.")] = None,
+    top: Annotated[int | None, typer.Option(help="Only the heaviest.", min=1)] = None,
+    words: Annotated[int, typer.Option(help="Words or columns of a cluster.", min=1)] = 8,
+    as_json: o.AsJson = False,
+) -> None:
+    """List clusters: weight, size, words by probability and by lift, exemplars."""
+    with reported():
+        from bnpstream.cli.reading import run_clusters
+
+        run_clusters(run, id, top, words, as_json=as_json)
+
+
+@app.command()
+def lineage(
+    run: o.Run,
+    id: Annotated[int | None, typer.Option("--id", help="What became of one cluster.")] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """List births, merges and deaths of clusters."""
+    with reported():
+        from bnpstream.cli.reading import run_lineage
+
+        run_lineage(run, id, as_json=as_json)
+
+
+@app.command()
+def report(
+    run: o.Run,
+    out: Annotated[
+        Path | None, typer.Option(help="HTML file; by default report.html in the run directory.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option(help="Rows are images: HEIGHTxWIDTH, such as 8x8.")
+    ] = None,
+) -> None:
+    """Write one HTML page about a run that needs no network."""
+    with reported():
+        from bnpstream.cli.reading import run_report
+
+        run_report(run, out, image)
+
+
+@app.command()
+def bench(
+    source: o.Sources = None,
+    rows: Annotated[int, typer.Option(help="Documents to draw if no source is named.")] = 20_000,
+    as_json: o.AsJson = False,
+) -> None:
+    """Time reading, parsing, the pass and a checkpoint on this machine."""
+    with reported():
+        from bnpstream.cli.bench import run_bench
+
+        run_bench(source, rows, as_json=as_json)

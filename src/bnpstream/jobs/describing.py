@@ -19,8 +19,9 @@ from bnpstream.streams import Schema
 
 Floats = NDArray[np.float64]
 
-EXPECTED = 2.0
-"""A word counts for lift if its cluster is expected to have at least so many of it."""
+EXPECTED, OFTEN = 5.0, 5e-4
+"""A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
+least so probable: rare words have the largest lifts and say the least."""
 
 
 class Run:
@@ -175,7 +176,7 @@ class _Features:
         else:
             lift = mean / self._overall
             by_value = _top(mean, self._n)
-            enough = mean * self._tokens(k) >= EXPECTED
+            enough = (mean * self._tokens(k) >= EXPECTED) & (mean >= OFTEN)
             by_lift = _top(np.where(enough, lift, -1.0), self._n)
             by_lift = by_lift[enough[by_lift]]
         likely, lifted = (

@@ -124,7 +124,8 @@ def measure(rows: Any) -> Measure:
         ends = np.append(0, np.cumsum([len(row) for row in rows]))
         counts = np.array([count for row in rows for count in row.values()], np.float64)
     else:
-        matrix = csr_array(rows)
+        counted: Any = rows
+        matrix = csr_array(counted)
         ends, counts = matrix.indptr, matrix.data.astype(np.float64)
     lengths, factorials = _row_sums(counts, ends), _row_sums(_log_factorial(counts), ends)
     offsets: Floats = NATS_PER_TOKEN * lengths - gammaln(lengths + 1.0) + factorials

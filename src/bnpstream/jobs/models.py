@@ -13,7 +13,7 @@ from bnpstream.priors import (
     normalized_inverse_gaussian,
     normalized_stable,
 )
-from bnpstream.streams import Kind
+from bnpstream.streams.records import Kind
 
 Mixture = StreamingMixture | DocumentMixture
 

@@ -36,11 +36,14 @@ def write_tensors(path: Path, tensors: Tensors) -> None:
     metadata = {"bnpstream": json.dumps({"sha256": checksum(arrays, text), "document": text})}
 
     def write(partial: Path) -> None:
+        partial.touch()
+        mode = partial.stat().st_mode
         try:
             save_file(arrays, str(partial), metadata)
         except SafetensorError as error:  # of the system's error only the words are left
             number = re.search(r"os error (\d+)", str(error))
             raise OSError(int(number[1]) if number else 0, str(error)) from error
+        partial.chmod(mode)  # it would be the owner's alone
 
     write_atomically(path, write)
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any, ClassVar
 
 from bnpstream.streams.csv_lines import CsvLines, PeekedLines, cut_fields

@@ -1,0 +1,190 @@
+"""``bnpstream fit`` and ``bnpstream stream``."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bnpstream.cli.errors import INTERRUPTED, close_pipe
+from bnpstream.cli.progress import ProgressDisplay
+from bnpstream.jobs.feeding import Answer, Feed, Pace
+from bnpstream.jobs.interrupts import Interrupts
+from bnpstream.jobs.models import ModelOptions
+from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.streams import Options
+
+ALTERNATIVES = 3
+
+
+def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
+    """Absorb a source, keep the run, say what was found."""
+    feed, done = _run(run_options(source, given), given, answer=None)
+    summary = summarize(feed, given["out"], done=done)
+    if as_json:
+        sys.stdout.write(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        _print(summary)
+    if not done:
+        raise typer.Exit(INTERRUPTED)
+
+
+def run_stream(source: list[str], given: dict[str, Any]) -> None:
+    """Absorb records and answer each with a line of JSON."""
+    if source == ["-"] and given["format"] is None and not given["resume"]:
+        given["format"] = "jsonl"
+    _mend_last_line()
+    try:
+        feed, done = _run(run_options(source, given), given, answer=write_answers)
+    except BrokenPipeError:
+        close_pipe()
+        typer.echo("nobody reads on; --resume goes on from the last checkpoint", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if not given["quiet"]:
+        summary = summarize(feed, given["out"], done=done)
+        typer.echo(
+            f"{summary['rows']:,} rows, {summary['clusters']:,} clusters, "
+            f"{summary['rejects']:,} rejects, {summary['rows_per_second']:,.0f} rows/s",
+            err=True,
+        )
+    if not done:
+        raise typer.Exit(INTERRUPTED)
+
+
+def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
+    """Return what the options of a command say about a run."""
+    about_model = {f.name: given[f.name] for f in fields(ModelOptions) if f.name in given}
+    about_source = {f.name: given[f.name] for f in fields(Options) if f.name in given}
+    if about_source["columns"] is not None:
+        names = about_source["columns"].split(",")
+        about_source["columns"] = tuple(name.strip() for name in names)
+    return RunOptions(
+        tuple(source), Options(**about_source), ModelOptions(**about_model), given["follow"]
+    )
+
+
+def _run(
+    options: RunOptions, given: dict[str, Any], answer: Callable[[Answer], None] | None
+) -> tuple[Feed, bool]:
+    """Run a feed to its end; return it, and False if a signal ended it."""
+    pace = Pace(
+        given["batch_rows"],
+        given["checkpoint_rows"],
+        given["checkpoint_seconds"],
+        0 if given["strict"] else given["max_rejects"],
+    )
+    feed = start(given["out"], options, resume=given["resume"])
+    try:
+        with (
+            Interrupts() as interrupts,
+            ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress,
+        ):
+            return feed, feed.run(pace, interrupts, progress, answer)
+    finally:
+        if feed.writer is not None:
+            feed.writer.close()
+
+
+def write_answers(answer: Answer) -> None:
+    """Write what became of the rows of a batch, a line each, and flush."""
+    absorbed, records = answer.model.absorbed_, answer.records
+    skipped = len(absorbed.rows.ids) - len(records)
+    novelty = absorbed.rows.novelty.tolist()
+    lines = []
+    for i, (number, id) in enumerate(zip(records.numbers, records.ids, strict=True)):
+        ids, shares = absorbed.responsibilities.row(skipped + i)
+        clusters, probabilities = ids.tolist(), shares.tolist()
+        others = zip(clusters[1 : ALTERNATIVES + 1], probabilities[1:], strict=False)
+        line = {
+            "record": number,
+            "id": id,
+            "cluster": clusters[0],
+            "probability": probabilities[0],
+            "novelty": novelty[skipped + i],
+            "alternatives": [{"cluster": k, "probability": p} for k, p in others],
+        }
+        if answer.provisional:
+            line["provisional"] = True
+        lines.append(orjson.dumps(line))
+    lines.append(b"")
+    sys.stdout.buffer.write(b"\n".join(lines))
+    sys.stdout.buffer.flush()
+
+
+def _mend_last_line() -> None:
+    """End a line that a killed process left unfinished in a file that answers are appended to."""
+    handle = sys.stdout.fileno()
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        return
+    try:
+        with Path(f"/dev/fd/{handle}").open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size > 0:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    os.write(handle, b"\n")
+    except OSError:  # not readable: nothing can be said about its last line
+        return
+
+
+def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
+    """Return what a run has come to, as JSON."""
+    status, model = feed.status(), feed.model
+    rows = status.rows
+    evidence = model.total_log_evidence_ if rows > 0 else None
+    tokens = feed.journal.n_tokens
+    return {
+        "run": None if out is None else str(out),
+        "finished": done,
+        "rows": rows,
+        "records": status.records,
+        "rejects": status.rejects,
+        "clusters": model.n_clusters_ if rows > 0 else 0,
+        "tokens": tokens,
+        "log_evidence": evidence,
+        "log_evidence_per_row": None if evidence is None else evidence / rows,
+        "log_evidence_per_token": evidence / tokens if evidence is not None and tokens else None,
+        "seconds": feed.seconds + status.seconds,
+        "seconds_in_pass": feed.seconds_in_pass,
+        "rows_per_second": status.rows_per_second,
+        "reject_reasons": dict(feed.journal.reasons.most_common()),
+    }
+
+
+def _print(summary: dict[str, Any]) -> None:
+    console = Console()
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    shown = {
+        "rows": f"{summary['rows']:,}",
+        "clusters": f"{summary['clusters']:,}",
+        "rejects": f"{summary['rejects']:,}",
+    }
+    if summary["log_evidence"] is not None:
+        shown["evidence"] = f"{summary['log_evidence']:,.0f} nats"
+        shown["evidence a row"] = f"{summary['log_evidence_per_row']:,.2f} nats"
+    if summary["log_evidence_per_token"] is not None:
+        shown["evidence a token"] = f"{summary['log_evidence_per_token']:,.3f} nats"
+    shown["time"] = f"{summary['seconds']:,.1f} s"
+    shown["speed"] = f"{summary['rows_per_second']:,.0f} rows/s"
+    for name, value in shown.items():
+        table.add_row(name, value)
+    console.print(table)
+    for reason, count in list(summary["reject_reasons"].items())[:5]:
+        console.print(f"  {count:,} rejected: {reason}", markup=False, highlight=False)
+    if summary["run"] is None:
+        return
+    if not summary["finished"]:
+        console.print(
+            f"interrupted; saved. Go on with: --out {summary['run']} --resume", markup=False
+        )
+    console.print(f"next: bnpstream clusters {summary['run']}", markup=False, highlight=False)
+    console.print(f"      bnpstream report {summary['run']}", markup=False, highlight=False)

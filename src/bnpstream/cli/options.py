@@ -1,0 +1,116 @@
+"""Options that several commands share, in groups."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+Run = Annotated[Path, typer.Argument(help="Run directory: what --out of fit or stream named.")]
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(help='Files, quoted patterns such as "logs/*.gz", or - for standard input.'),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class Shared(NamedTuple):
+    """An option: name of the parameter, its type, its help; None is the default."""
+
+    name: str
+    type: Any
+    help: str
+    flags: tuple[str, ...] = ()
+    default: Any = None
+    least: int | None = None
+
+
+FORMAT = Shared(
+    "format",
+    str,
+    "uci, lda-c, svmlight, mtx, npz, csv, tsv, parquet, arrow, jsonl or text; by default guessed "
+    "from name and content.",
+)
+SOURCE = (
+    FORMAT,
+    Shared("vocab", str, "File with a word a line: names of columns, words of texts."),
+    Shared("n_features", int, "Columns, where the format does not say.", least=1),
+    Shared("id_field", str, "Field or column with a record's id."),
+    Shared("text_field", str, "Field or column with a text."),
+    Shared("counts_field", str, "Field with words, or with counts of words."),
+    Shared("columns", str, "Columns to use, separated by commas."),
+    Shared("hash_bits", int, "Texts as counts over 2^N columns; else their vocabulary grows."),
+    Shared("delimiter", str, "Between the fields of a CSV line."),
+    Shared("header", bool, "Whether a CSV file begins with names.", ("--header/--no-header",)),
+    Shared("follow", bool, "At the end of the file wait for more.", ("--follow",), False),
+)
+MODEL = (
+    Shared("prior", str, "dp (default), nig, ngg, stable or py."),
+    Shared("concentration", float, "a: more is more clusters."),
+    Shared("discount", float, "sigma: clusters grow like n^sigma."),
+    Shared("tilt", float, "tau of nig and ngg."),
+    Shared(
+        "likelihood",
+        str,
+        "auto, multinomial, gaussian, diagonal, spherical, poisson, bernoulli or categorical.",
+    ),
+    Shared("alpha", float, "Base measure of counts of words."),
+    Shared(
+        "threshold",
+        float,
+        "A row opens a cluster if the new one's share is larger.",
+        ("--new-cluster-threshold",),
+    ),
+    Shared("revisit", int, "Rows that are kept and looked at again."),
+    Shared("revisits", int, "How often they are looked at again."),
+    Shared("merge_threshold", float, "Log odds at which clusters merge."),
+    Shared("prefix_rows", int, "Rows from which is learnt what is left open."),
+    Shared("engine", str, "auto, compiled or reference."),
+)
+PASSES = (Shared("passes", int, "Passes over all rows (EP), which are kept in memory.", least=1),)
+PACE = (
+    Shared("out", Path, "Run directory, where all that was learnt is kept.", ("--out",)),
+    Shared("resume", bool, "Go on from the last checkpoint.", ("--resume",), False),
+    Shared("checkpoint_rows", int, "Rows between two checkpoints.", least=1),
+    Shared("checkpoint_seconds", float, "Time between two checkpoints.", (), 10.0),
+    Shared("batch_rows", int, "Records at a time.", (), 1024, least=1),
+    Shared("strict", bool, "Stop at the first record that cannot be used.", ("--strict",), False),
+    Shared("max_rejects", int, "Stop when more records than this cannot be used.", least=0),
+    Shared("quiet", bool, "No progress.", ("--quiet", "-q"), False),
+    Shared("log_json", bool, "Progress as JSON lines on standard error.", ("--log-json",), False),
+)
+
+
+def takes(**groups: tuple[Shared, ...]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, which takes them as keywords, the options of some groups.
+
+    Parameters
+    ----------
+    **groups : tuple of Shared
+        From the heading under which the help lists a group to its options.
+    """
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        own = [
+            parameter
+            for parameter in inspect.signature(command).parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        shared = [_parameter(one, panel) for panel, group in groups.items() for one in group]
+        command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+        return command
+
+    return give
+
+
+def _parameter(one: Shared, panel: str) -> inspect.Parameter:
+    flags = one.flags or (f"--{one.name.replace('_', '-')}",)
+    option = typer.Option(*flags, help=one.help, rich_help_panel=panel, min=one.least)
+    kind = one.type if one.default is not None else one.type | None
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=one.default,
+        annotation=Annotated[kind, option],
+    )

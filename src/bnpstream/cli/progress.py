@@ -1,0 +1,92 @@
+"""Progress on standard error: a bar for people, JSON lines for machines, or nothing."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from bnpstream.jobs.feeding import Status
+
+EVERY = 0.5
+"""Seconds between two lines of JSON."""
+
+
+class ProgressDisplay:
+    """Shows where a job stands.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing. Neither is a bar shown where standard error is no terminal.
+    log_json : bool
+        Write JSON lines instead.
+    """
+
+    def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
+        self._log_json = log_json and not quiet
+        console = Console(stderr=True)
+        self._last = 0.0
+        self._bar: Progress | None = None
+        if not quiet and not log_json and console.is_terminal:
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.fields[numbers]}"),
+                TimeRemainingColumn(),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("starting", total=None, numbers="")
+
+    def __enter__(self) -> "ProgressDisplay":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, status: Status) -> None:
+        """Show a status."""
+        if self._bar is not None:
+            total = None if status.fraction is None else 1.0
+            self._bar.update(
+                self._task,
+                description=status.stage,
+                total=total,
+                completed=status.fraction or 0.0,
+                numbers=_numbers(status),
+            )
+        elif self._log_json and time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            sys.stderr.buffer.write(orjson.dumps(plain(status), option=orjson.OPT_APPEND_NEWLINE))
+            sys.stderr.flush()
+
+
+def _numbers(status: Status) -> str:
+    rejects = f"  {status.rejects:,} rejects" if status.rejects else ""
+    evidence = (
+        ""
+        if status.evidence_per_row != status.evidence_per_row
+        else (f"  {status.evidence_per_row:,.1f} nats a row")
+    )
+    return (
+        f"{status.rows:,} rows  {status.rows_per_second:,.0f}/s  {status.clusters:,} clusters"
+        f"{evidence}{rejects}"
+    )
+
+
+def plain(status: Status) -> dict[str, Any]:
+    """Return a status as JSON: what is not known is null."""
+    return {key: None if value != value else value for key, value in status._asdict().items()}
