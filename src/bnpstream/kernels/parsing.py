@@ -15,7 +15,7 @@ from bnpstream.kernels.compiling import entry, inlined
 TAB, NEWLINE, RETURN, SPACE, HASH = ord("\t"), ord("\n"), ord("\r"), ord(" "), ord("#")
 PLUS, MINUS, POINT, ZERO, COLON = ord("+"), ord("-"), ord("."), ord("0"), ord(":")
 UPPER_E, LOWER_E = ord("E"), ord("e")
-QID = np.frombuffer(b"qid:", dtype=np.uint8)
+LOWER_Q, LOWER_I, LOWER_D = ord("q"), ord("i"), ord("d")
 
 MOST_DIGITS = 18
 """The most that always fit in int64."""
@@ -78,6 +78,24 @@ def _after_blanks(text: Any, at: int) -> int:
 @inlined
 def _is_blank(byte: int) -> bool:
     return byte in (SPACE, TAB, RETURN, NEWLINE)
+
+
+@inlined
+def _after_line(text: Any, at: int) -> int:
+    """Return where the next line begins."""
+    while text[at] != NEWLINE:
+        at += 1
+    return at + 1
+
+
+@inlined
+def _after_query(text: Any, at: int) -> int:
+    """Return where ``qid:number`` ends if it comes next."""
+    after = _after_blanks(text, at)
+    if text[after] == LOWER_Q and text[after + 1] == LOWER_I and text[after + 2] == LOWER_D:
+        number, end = _whole(text, after + 4) if text[after + 3] == COLON else (-1, at)
+        return end if number >= 0 and after > at else at
+    return at
 
 
 @inlined
@@ -169,17 +187,16 @@ def parse_entries(
     columns, values, ends = room
     n_rows, n_announced = announced
     _, at, n_lines, n_records, n_entries, n_seen = start
-    status = ALL_READ
+    line, status = at, ALL_READ
     while at < text.size:
-        line = at
-        status = IRREGULAR
+        line, status = at, IRREGULAR
         at = _after_blanks(text, at)
         if text[at] == NEWLINE:
             if at - line > rules.max_line_bytes:
                 break
             at += 1
             n_lines += 1
-            status = ALL_READ
+            line, status = at, ALL_READ
             continue
         row, at = _whole(text, at)
         row -= before + 1
@@ -216,7 +233,61 @@ def parse_entries(
         n_lines += 1
         n_entries += 1
         n_seen += 1
-        status = ALL_READ
-    else:
-        line = at
+        line, status = at, ALL_READ
+    return Progress(status, line, n_lines, n_records, n_entries, n_seen)
+
+
+@entry
+def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room: Room) -> Progress:
+    """Parse lines ``lead id:value id:value ...``, a record each.
+
+    The lead is the number of pairs. With labels it is anything, a query ``qid:number`` may follow,
+    everything from ``#`` on is a comment, and blank lines are none.
+    """
+    columns, values, ends = room
+    _, at, n_lines, n_records, n_entries, n_seen = start
+    line, status = at, ALL_READ
+    while at < text.size and n_records < ends.size:
+        line, status, n_before = at, IRREGULAR, n_entries
+        at = _after_blanks(text, at)
+        n_pairs = 0
+        if has_labels:
+            if text[at] == NEWLINE or text[at] == HASH:
+                at = _after_line(text, at)
+                n_lines += 1
+                line, status = at, ALL_READ
+                continue
+            while text[at] not in (SPACE, TAB, RETURN, NEWLINE, HASH, COLON):
+                at += 1
+            at = _after_query(text, at)
+        else:
+            n_pairs, at = _whole(text, at)
+        is_regular = n_pairs >= 0
+        while is_regular:
+            after = _after_blanks(text, at)
+            if text[after] == NEWLINE or (has_labels and text[after] == HASH):
+                break
+            column, colon = _whole(text, after)
+            column -= rules.first_column
+            is_regular = after > at and text[colon] == COLON and 0 <= column < rules.n_columns
+            if not is_regular:
+                break
+            if n_entries == columns.size:
+                status = NO_ROOM
+                break
+            columns[n_entries] = column
+            is_regular, at = _value(text, colon + 1, values, n_entries, rules.values)
+            n_entries += 1
+        if not is_regular or status == NO_ROOM:
+            n_entries = n_before
+            break
+        at = _after_line(text, at)
+        is_long = at - 1 - line > rules.max_line_bytes
+        if is_long or (not has_labels and n_entries - n_before != n_pairs):
+            n_entries = n_before
+            break
+        ends[n_records] = n_entries
+        n_records += 1
+        n_lines += 1
+        line, status = at, ALL_READ
     return Progress(status, line, n_lines, n_records, n_entries, n_seen)

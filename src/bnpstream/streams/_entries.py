@@ -99,15 +99,16 @@ class EntryParser:
             building.reject(line, expected or wording.entry, stray=stray if is_stray else None)
         return True
 
-    def check_end(self, building: Building) -> None:
-        """Raise ValueError if entries are missing."""
+    def end_error(self, building: Building) -> ValueError | None:
+        """Return what is wrong if entries are missing."""
         n_seen, n_lines = building.progress.n_seen, building.progress.n_lines
-        if n_seen < self._header.n_entries:
-            raise ValueError(
-                f"{self._path}: the file is truncated, it ends after line {n_lines} with {n_seen} "
-                f"entries; expected the {self._header.n_entries} that {self._wording.entry_source} "
-                "announces: fetch it again, or correct the header"
-            )
+        if n_seen == self._header.n_entries:
+            return None
+        return ValueError(
+            f"{self._path}: the file is truncated, it ends after line {n_lines} with {n_seen} "
+            f"entries; expected the {self._header.n_entries} that {self._wording.entry_source} "
+            "announces: fetch it again, or correct the header"
+        )
 
     def _numbers(self, fields: list[bytes]) -> tuple[int, int, float] | None:
         """Return row, column and value as they are written, or None if they are not."""

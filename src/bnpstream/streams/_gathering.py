@@ -32,8 +32,8 @@ class LineParser(Protocol):
     def judge(self, line: bytes, building: Building) -> bool:
         """Take or reject one line; return False if it is for the next batch."""
 
-    def check_end(self, building: Building) -> None:
-        """Raise ValueError if this cannot be the end of the file."""
+    def end_error(self, building: Building) -> ValueError | None:
+        """Return what is wrong if this cannot be the end of the file."""
 
 
 def read_batches(
@@ -121,7 +121,8 @@ def gather(
             if building.progress.n_records and building.first >= skip and not is_waiting():
                 yield from take()
             del block, text  # before the next ones are read
-        parser.check_end(building)
+        if (error := parser.end_error(building)) is not None:
+            raise error
     except ValueError:
         if building.first >= skip:
             if building.is_spoilt:

@@ -2,23 +2,86 @@
 
 n is the number of pairs on the line, and word ids count from 0. A document without words is the
 line ``0``; a blank line is refused, as row numbers are line numbers. A pair that occurs twice is
-summed. Files may be compressed with gzip, which is recognised by its first bytes and not by the
+summed. Files may be packed by gzip or zstd, which is recognised by their first bytes and not by the
 name.
 """
 
 import re
+from collections.abc import Iterator
 from os import PathLike
 
 import numpy as np
 from scipy import sparse
 
-from bnpstream.streams._files import read_lines, unexpected_line
+from bnpstream.kernels.parsing import WHOLE, Rules
+from bnpstream.streams._files import broken
+from bnpstream.streams._gathering import read_batches
+from bnpstream.streams._pairs import (
+    MOST_COLUMNS,
+    PairParser,
+    Pairs,
+    known_features,
+    survey_file,
+)
+from bnpstream.streams._schemas import number_schema
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
+from bnpstream.streams.source import Reader
 
-__all__ = ["read_lda_c"]
+__all__ = ["LdaCReader", "read_lda_c"]
 
 # Eighteen digits are the most that always fit in int64.
-_LINE = re.compile(rb"[ \t]*([0-9]{1,18})(?:[ \t]+[0-9]{1,18}:[0-9]{1,18})*[ \t]*")
-_COLON_TO_SPACE = bytes.maketrans(b":", b" ")
+_LINE = re.compile(rb"\s*([0-9]{1,18})(?:\s+[0-9]{1,18}:[0-9]{1,18})*\s*")
+_NO_LIMIT = 2**62
+
+
+class LdaCParser(PairParser):
+    """Knows what lines ``n id:count id:count ...`` mean."""
+
+    has_labels = False
+
+    def is_record(self, line: bytes) -> bool:
+        """Return True: row numbers are line numbers."""
+        return True
+
+    def read(self, line: bytes) -> Pairs:
+        """Return what a line says."""
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise UnusableError(
+                "n and n pairs id:count, all whole numbers of at most 18 digits; "
+                "0 stands for a document without words"
+            )
+        pairs = [pair.split(b":") for pair in line.split()[1:]]
+        if int(match[1]) != len(pairs):
+            raise UnusableError(
+                f"{int(match[1])} pairs id:count, as it begins, and not {len(pairs)}"
+            )
+        counts = [int(count) for _, count in pairs]
+        if min(counts, default=1) < 1:
+            raise UnusableError("counts of at least 1: leave out words that do not occur")
+        return Pairs([int(word) for word, _ in pairs], counts)
+
+
+class LdaCReader(Reader):
+    """Reads the documents of a file in LDA-C format."""
+
+    format = "lda-c"
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the user says about columns; else look for the largest word id."""
+        n_words = known_features(options)
+        if n_words is None:
+            n_words = _count_words(file, options)
+            if n_words == 0:
+                raise ValueError(f"{file.path}: no document has a word: give --n-features")
+        return number_schema(cls.format, file, n_words, options)
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield documents, and the position after each batch."""
+        parser = _parser(self.schema.n_features or 0, self.options)
+        return read_batches(self.file, parser, self.schema, batch_rows, start)
 
 
 def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.csr_array[np.int64]:
@@ -27,7 +90,7 @@ def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.
     Parameters
     ----------
     path : str or path
-        The file, plain or gzip.
+        The file, plain, gzip or zstd.
     n_words : int, optional
         Size V of the vocabulary; if not given, the largest word id plus one.
 
@@ -56,51 +119,25 @@ def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.
         raise ValueError(
             f"n_words is {n_words}: give at least 1, or None for the largest word id plus one"
         )
-    lines = read_lines(path)
-    if not lines:
+    options = Options(max_line_bytes=_NO_LIMIT)
+    with ByteReader(str(path)) as file:
+        if n_words is None:
+            n_words = _count_words(file, options)
+        reader = LdaCReader(file, Schema(LdaCReader.format, "counts", n_words), options)
+        batches: list[sparse.csr_array[np.int64]] = []
+        for records, _ in reader.batches(1024, Position()):
+            if records.rejects:
+                raise broken(records.rejects[0])
+            batches.append(records.rows)
+    if not batches:
         raise ValueError(f"{path}: the file is empty: expected a line for every document")
-
-    n_pairs = np.array(
-        [_count_pairs(path, number, line) for number, line in enumerate(lines, start=1)]
-    )
-    text = b"\n".join(lines).translate(_COLON_TO_SPACE)
-    numbers = np.fromstring(text, dtype=np.int64, sep=" ")
-    bounds = np.concatenate([[0], np.cumsum(n_pairs)])
-    leading = 2 * bounds[:-1] + np.arange(len(lines))
-    words, counts = np.delete(numbers, leading).reshape(-1, 2).T
-
-    if n_words is None:
-        n_words = int(words.max(initial=-1)) + 1
-    for is_bad, expected in (
-        (words >= n_words, f"word ids in 0..{n_words - 1}, as there are {n_words} words"),
-        (counts < 1, "counts of at least 1: leave out words that do not occur"),
-    ):
-        if is_bad.any():
-            row = int(np.searchsorted(bounds, is_bad.argmax(), side="right")) - 1
-            raise unexpected_line(path, row + 1, lines[row], expected)
-
-    # Much code that takes sparse matrices, scikit-learn's included, wants 32-bit indices.
-    index_type = sparse.get_index_dtype(maxval=max(n_words, words.size))
-    rows = sparse.csr_array(
-        (counts.copy(), words.astype(index_type), bounds.astype(index_type)),
-        shape=(len(lines), n_words),
-    )
-    rows.sum_duplicates()
-    return rows
+    return sparse.vstack(batches, format="csr")
 
 
-def _count_pairs(path: str | PathLike[str], number: int, line: bytes) -> int:
-    """Return how many pairs a line has, after a look at everything but the values."""
-    match = _LINE.fullmatch(line)
-    if match is None:
-        expected = (
-            "n and n pairs id:count, all whole numbers of at most 18 digits; "
-            "0 stands for a document without words"
-        )
-        raise unexpected_line(path, number, line, expected)
-    announced, found = int(match[1]), line.count(b":")
-    if announced != found:
-        raise unexpected_line(
-            path, number, line, f"{announced} pairs id:count, as it begins, and not {found}"
-        )
-    return found
+def _parser(n_words: int, options: Options) -> LdaCParser:
+    return LdaCParser(Rules(n_words, 0, WHOLE, options.max_line_bytes))
+
+
+def _count_words(file: ByteReader, options: Options) -> int:
+    """Return the largest word id of a file plus one."""
+    return survey_file(file, _parser(MOST_COLUMNS, options)).most_id + 1

@@ -77,7 +77,12 @@ class ByteReader:
         while len(self._ahead) < n and not self._ended:
             if self._ahead.count(b"\n") >= lines and not self._more_comes():
                 break
-            found = self._read()  # before the sum, as it may begin with what is ahead
+            try:
+                found = self._read()  # before the sum, as it may begin with what is ahead
+            except ValueError:
+                if self._ahead.count(b"\n") < lines:
+                    raise
+                break  # what came before the damage is sound, and `read` will come to it
             self._ahead += found
         return self._ahead[:n]
 
@@ -139,9 +144,9 @@ class ByteReader:
             restarts = self.restarts
             stored = self._stored()
             if not stored:
-                self._ended = True
                 if self._unpacker is not None:
                     self._unpacker.check_end()
+                self._ended = True
                 break
             if self.restarts != restarts:
                 found = self._begin(stored)

@@ -14,12 +14,14 @@ from scipy import sparse
 
 from bnpstream.kernels.parsing import WHOLE
 from bnpstream.streams._entries import EntryParser, Header, Wording
-from bnpstream.streams._files import broken, read_lines, unexpected_line
+from bnpstream.streams._files import broken, unexpected_line
 from bnpstream.streams._gathering import read_batches
+from bnpstream.streams._schemas import check_features, number_schema
 from bnpstream.streams._values import read_whole
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema
 from bnpstream.streams.source import Reader
+from bnpstream.streams.vocabulary import read_vocabulary
 
 __all__ = ["DocwordReader", "iter_docword", "read_docword", "read_vocabulary"]
 
@@ -44,17 +46,12 @@ class DocwordReader(Reader):
     def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
         super().__init__(file, schema, options)
         self._header = _read_header(file)
-        if self._header.n_columns != schema.n_features:
-            raise ValueError(
-                f"{file.path}, line 2: there are {self._header.n_columns} words, but "
-                f"{schema.n_features} in the vocabulary: give files that share it"
-            )
+        check_features(file, self._header.n_columns, schema)
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the header and the vocabulary say."""
-        n_words = _read_header(file).n_columns
-        return Schema(cls.format, "counts", n_words, read_names(options, n_words, file.path))
+        return number_schema(cls.format, file, _read_header(file).n_columns, options)
 
     @property
     def n_records(self) -> int:
@@ -151,63 +148,9 @@ def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
     return sparse.vstack([batch for batch, _ in iter_docword(path)], format="csr")
 
 
-def read_vocabulary(path: str | PathLike[str]) -> list[str]:
-    r"""Read the vocabulary of a docword file: one word a line, in the order of their ids.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, plain, gzip or zstd, in UTF-8.
-
-    Returns
-    -------
-    list of str, length W
-        Word j is the one that docword files call j + 1.
-
-    Raises
-    ------
-    ValueError
-        If a line is empty or is not UTF-8; the message names the file and the line.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "vocab.txt")
-    ...     n_characters = path.write_text("senate\nhouse\n")
-    ...     read_vocabulary(path)
-    ['senate', 'house']
-    """
-    words = []
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            word = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise unexpected_line(path, number, line, f"UTF-8 text ({error.reason})") from error
-        if not word:
-            # Skipping it would move every later word to another id.
-            raise unexpected_line(path, number, line, "a word, as line numbers are word ids")
-        words.append(word)
-    return words
-
-
-def read_names(options: Options, n_features: int, path: str) -> tuple[str, ...] | None:
-    """Return the words of the vocabulary, which must be as many as columns, or None without one."""
-    if options.vocab is None:
-        return None
-    words = tuple(read_vocabulary(options.vocab))
-    if len(words) != n_features:
-        raise ValueError(
-            f"{options.vocab}: there are {len(words)} words, but {n_features} columns in {path}: "
-            "give the vocabulary of this file"
-        )
-    return words
-
-
 def _read_header(file: ByteReader) -> Header:
     """Return what the first three lines say, without taking them."""
-    lines = file.peek(_HEADER_BYTES).split(b"\n")
+    lines = file.peek(_HEADER_BYTES, lines=3).split(b"\n")
     numbers: list[int] = []
     for what, least in _HEADER:
         line = lines[len(numbers)] if len(numbers) < len(lines) else b""
