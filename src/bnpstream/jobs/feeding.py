@@ -140,7 +140,6 @@ class Feed:
         answer : callable, optional
             Given what became of the rows of every batch, before it is saved.
         """
-        self.finished = False
         batches = read_ahead(self.source.batches(pace.batch_rows, self.position))
         try:
             with closing(batches):
@@ -149,18 +148,21 @@ class Feed:
                         item = next(batches, None)
                     if item is None:
                         break
+                    self.finished = False
                     self._take(*item, pace, answer)
                     on_batch(self.status())
                     if interrupts.requested:
                         raise InterruptedJobError
                     if self._is_time(pace):
                         self.checkpoint()
-            self._finish(interrupts, on_batch)
+            if not self.finished:
+                self._finish(interrupts, on_batch)
         except InterruptedJobError:
             self.checkpoint()
             return False
-        self.finished = True
-        self.checkpoint()
+        if not self.finished:
+            self.finished = True
+            self.checkpoint()
         return True
 
     def _take(

@@ -111,6 +111,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
         Position(**document["position"]),
         writer,
         seconds=document["seconds"],
+        finished=document["finished"],
     )
 
 
