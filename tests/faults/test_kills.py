@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from killing import (
     assert_same_run,
     command,

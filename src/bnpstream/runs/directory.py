@@ -58,6 +58,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise RunError(f"{folder}: there is no such run directory")
     try:
         config: dict[str, Any] = json.loads(path.read_bytes())
+        if not isinstance(config, dict):
+            raise ValueError("it is no JSON object")
     except FileNotFoundError:
         raise RunError(
             f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
@@ -127,10 +129,11 @@ class RunWriter:
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
             sweep_up(folder)
-            self.logs = {
-                name: JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
-                for name, keep in LOGS.items()
-            }
+            self.logs: dict[str, JsonLines] = {}
+            for name, keep in LOGS.items():
+                log = JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
+                stack.callback(log.close)
+                self.logs[name] = log
             self._stack = stack.pop_all()
 
     @classmethod
@@ -192,11 +195,7 @@ class RunWriter:
 
     def close(self) -> None:
         """Close all files and let others write."""
-        try:
-            for log in self.logs.values():
-                log.close()
-        finally:
-            self._stack.close()
+        self._stack.close()
 
     def __enter__(self) -> "RunWriter":
         return self

@@ -1,0 +1,272 @@
+"""The commands as a person uses them, in one process."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bnpstream import DirichletMultinomial, StreamingMixture, normalized_inverse_gaussian
+from bnpstream.cli import app
+from bnpstream.datasets import bars
+
+TOPICS = {"weather": "rain wind snow hail storm sun", "money": "bond stock yield bank rate loan"}
+
+
+def run(*arguments, code=0, stdin=None):
+    """Run a command; return its standard output."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result.stdout if code == 0 else result.stderr
+
+
+def run_json(*arguments, **more):
+    return json.loads(run(*arguments, "--json", **more))
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Return a file of JSON lines about two topics, with two bad lines."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("texts") / "feed.jsonl"
+    lines, labels = [], []
+    for i in range(400):
+        topic = ("weather", "money")[rng.integers(2)]
+        words = rng.choice(TOPICS[topic].split(), size=8)
+        lines.append(json.dumps({"id": f"d{i}", "text": " ".join(words)}))
+        labels.append(topic)
+    lines.insert(7, '{"id": "broken')
+    lines.insert(9, '{"id": "empty"}')
+    labels.insert(7, "weather")
+    labels.insert(9, "weather")
+    path.write_text("\n".join(lines) + "\n")
+    (path.parent / "labels.txt").write_text(
+        "\n".join(str(int(label == "money")) for label in labels) + "\n"
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(texts):
+    """Return a run over the texts."""
+    out = texts.parent / "run"
+    run("fit", texts, "--out", out, "--prior", "nig", "--quiet")
+    return out
+
+
+def test_fit_counts_rejects_and_goes_on(fitted):
+    rejects = [json.loads(line) for line in (fitted / "rejects.jsonl").read_text().splitlines()]
+    assert [(reject["line"], reject["record"]) for reject in rejects] == [(8, 7), (10, 9)]
+    assert "JSON" in rejects[0]["reason"]
+    assert rejects[0]["beginning"] == '{"id": "broken'
+    assert "text" in rejects[1]["reason"]
+
+
+def test_fit_says_what_it_came_to(texts, tmp_path):
+    found = run_json("fit", texts, "--out", tmp_path / "run", "--prior", "nig")
+    assert found["finished"]
+    assert (found["rows"], found["records"], found["rejects"]) == (400, 402, 2)
+    assert found["tokens"] == 3200
+    assert found["log_evidence"] == pytest.approx(400 * found["log_evidence_per_row"])
+    text = run("fit", texts, "--out", tmp_path / "again", "--prior", "nig")
+    assert "2 rejected" not in text  # each for a reason of its own
+    assert "1 rejected" in text
+    assert "bnpstream report" in text
+
+
+def test_config_keeps_settings_versions_and_source(fitted, texts):
+    config = json.loads((fitted / "config.json").read_text())
+    assert config["format"] == 1
+    assert config["model"]["prior"] == "nig"
+    assert config["source"]["paths"] == [str(texts.resolve())]
+    assert config["schema"]["format"] == "jsonl"
+    assert {"bnpstream", "python", "numpy", "numba"} <= config["versions"].keys()
+    assert "seed" in config
+
+
+def test_evaluate_agrees_with_labels(fitted, texts):
+    found = run_json("evaluate", fitted, texts, "--labels", texts.parent / "labels.txt")
+    assert found["documents"] == 400
+    assert found["rejects"] == 2
+    assert found["per_token"] == pytest.approx(found["log_likelihood"] / 3200)
+    assert found["perplexity"] == pytest.approx(np.exp(-found["per_token"]))
+    assert found["nmi"] > 0.9
+    assert found["v_measure"] == pytest.approx(found["nmi"])
+    assert "perplexity" in run("evaluate", fitted, texts)
+
+
+def test_evaluate_needs_a_label_for_every_record(fitted, texts, tmp_path):
+    (tmp_path / "few.txt").write_text("1\n0\n")
+    message = run("evaluate", fitted, texts, "--labels", tmp_path / "few.txt", code=1)
+    assert "there are 2 labels for 402 records" in message
+
+
+def test_predict_gives_positions_and_stable_ids(fitted, texts):
+    lines = [json.loads(line) for line in run("predict", fitted, texts, "--json").splitlines()]
+    assert [line["record"] for line in lines[:9]] == [0, 1, 2, 3, 4, 5, 6, 8, 10]
+    assert lines[7]["id"] == "d7"
+    for line in lines:
+        shares = [line["probability"], *(one["probability"] for one in line["alternatives"])]
+        assert sum(shares) == pytest.approx(1.0, abs=1e-6)
+        assert shares == sorted(shares, reverse=True)
+        assert 0 <= line["novelty"] <= 1
+    table = run("predict", fitted, texts).splitlines()
+    assert table[0].split("\t")[:3] == ["record", "id", "cluster"]
+    assert len(table) == 401
+
+
+def test_clusters_are_described_by_their_words(fitted):
+    found = run_json("clusters", fitted)
+    tops = [{feature["name"] for feature in cluster["likely"][:6]} for cluster in found[:2]]
+    assert {frozenset(top) for top in tops} == {
+        frozenset(words.split()) for words in TOPICS.values()
+    }
+    assert sum(cluster["weight"] for cluster in found) == pytest.approx(1.0)
+    one = run_json("clusters", fitted, "--id", found[0]["id"])
+    assert one == found[0]
+    assert len(one["exemplars"]) == 3
+    assert set(one["exemplars"][0]["excerpt"].split()) <= tops[0]
+    assert sum(one["trend"]) == pytest.approx(one["size"], abs=20)
+    assert "weight" in run("clusters", fitted, "--top", "1")
+    assert "record" in run("clusters", fitted, "--id", found[0]["id"])
+    assert "there never was" in run("clusters", fitted, "--id", "999", code=1)
+
+
+def test_lineage_tells_births(fitted):
+    events = [json.loads(line) for line in run("lineage", fitted, "--json").splitlines()]
+    assert events[0]["kind"] == "birth"
+    assert events[0]["id"] == 0
+    one = run_json("lineage", fitted, "--id", "0")
+    assert one["events"][0] == events[0]
+    assert "birth of 0" in run("lineage", fitted)
+
+
+def test_the_model_of_a_run_can_be_loaded(tmp_path):
+    images = bars(n_images=150, seed=0).counts
+    path = tmp_path / "bars.ldac"
+    path.write_text(
+        "".join(
+            f"{row.nnz} " + " ".join(f"{j}:{c}" for j, c in zip(row.indices, row.data)) + "\n"  # noqa: B905
+            for row in (images[i : i + 1] for i in range(150))
+        )
+    )
+    options = ("--n-features", "64", "--alpha", "0.5", "--prior", "nig", "--concentration", "10")
+    run("fit", path, "--out", tmp_path / "run", *options, "--tilt", "100", "--batch-rows", "64")
+    loaded = StreamingMixture.load(tmp_path / "run")
+    model = StreamingMixture(normalized_inverse_gaussian(10, 100), DirichletMultinomial(0.5))
+    model.partial_fit(images)
+    np.testing.assert_array_equal(loaded.state_.masses, model.state_.masses)
+    assert loaded.total_log_evidence_ == model.total_log_evidence_
+    assert loaded.lineage_ == model.lineage_
+    assert "report" in run("report", tmp_path / "run")  # 64 columns are taken for 8 x 8 pixels
+    assert "data:image/png" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_strict_stops_at_the_first_bad_record(texts, tmp_path):
+    message = run("fit", texts, "--out", tmp_path / "run", "--strict", code=1)
+    assert "line 8" in message
+    assert '{"id": "broken' in message
+    assert "--max-rejects" in message
+
+
+def test_the_budget_of_rejects_counts_over_resumes(texts, tmp_path):
+    options = ("fit", texts, "--out", tmp_path / "run", "--batch-rows", "8")
+    message = run(*options, "--max-rejects", "1", code=1)
+    assert "line 10" in message
+    state = run_json(*options, "--max-rejects", "2", "--resume")
+    assert (state["rows"], state["rejects"]) == (400, 2)
+
+
+def test_other_settings_cannot_be_resumed_with(fitted, texts):
+    message = run("fit", texts, "--out", fitted, "--resume", "--prior", "dp", code=1)
+    assert "--prior dp: this run was begun with nig" in message
+    message = run("fit", texts.parent / "labels.txt", "--out", fitted, "--resume", code=1)
+    assert "give the same source, or another --out" in message
+    message = run("fit", texts, "--out", fitted, code=1)
+    assert "there is a run already: give --resume" in message
+
+
+def test_a_finished_run_that_is_resumed_stays_as_it_is(fitted):
+    before = (fitted / "state.safetensors").read_bytes()
+    assert run_json("fit", "--out", fitted, "--resume")["rows"] == 400
+    assert (fitted / "state.safetensors").read_bytes() == before
+
+
+def test_a_file_that_has_grown_is_read_on(tmp_path):
+    path, out = tmp_path / "feed.txt", tmp_path / "run"
+    path.write_text("rain wind\n" * 150)
+    assert run_json("fit", path, "--out", out, "--format", "text")["rows"] == 150
+    with path.open("a") as file:
+        file.write("bond stock\n" * 50)
+    assert run_json("fit", "--out", out, "--resume")["rows"] == 200
+
+
+def test_tables_are_clustered_by_their_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(2, size=300)
+    lines = ["id,size,colour"]
+    lines += [
+        f"r{i},{10 * k + rng.normal():.3f},{'red' if k else 'blue'}" for i, k in enumerate(kind)
+    ]
+    lines[5] = "r4,not a number,red"
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines) + "\n")
+    found = run_json("fit", path, "--out", tmp_path / "run", "--prefix-rows", "100")
+    assert (found["rows"], found["rejects"]) == (299, 1)
+    clusters = run_json("clusters", tmp_path / "run")
+    names = {feature["name"] for feature in clusters[0]["likely"]}
+    assert {"size", "colour = blue", "colour = red"} <= names
+    run("report", tmp_path / "run", "--out", tmp_path / "page.html")
+    assert "colour = blue" in (tmp_path / "page.html").read_text()
+
+
+def test_many_passes_and_a_zipped_source(tmp_path):
+    images = bars(n_images=60, seed=1).counts.tocoo()
+    entries = "".join(
+        f"{i + 1} {j + 1} {c}\n"
+        for i, j, c in zip(images.row, images.col, images.data, strict=True)
+    )
+    path = tmp_path / "docword.txt.gz"
+    with gzip.open(path, "wt") as file:
+        file.write(f"60\n64\n{images.nnz}\n{entries}")
+    options = ("--alpha", "0.5", "--passes", "5", "--prior", "nig", "--tilt", "100")
+    found = run_json("fit", path, "--out", tmp_path / "run", *options)
+    model = StreamingMixture.load(tmp_path / "run")
+    assert found["rows"] == 60
+    assert 1 <= len(model.epochs_) <= 4
+    images = bars(n_images=60, seed=1).counts
+    prior = normalized_inverse_gaussian(1.0, 100)
+    at_once = StreamingMixture(prior, DirichletMultinomial(0.5), n_passes=5).fit(images)
+    np.testing.assert_array_equal(model.state_.masses, at_once.state_.masses)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--prior", "nope"), "there is no prior 'nope'"),
+        (("--prior", "dp", "--tilt", "3"), "--tilt: the prior dp has no tilt"),
+        (("--alpha", "0.1"), "--alpha needs a fixed vocabulary"),
+        (("--passes", "3"), "--passes needs a fixed vocabulary"),
+        (("--hash-bits", "8", "--passes", "3", "--revisit", "9"), "give one"),
+        (("--format", "nope"), "there is no format 'nope'"),
+        (("--new-cluster-threshold", "2"), "new_cluster_threshold"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(texts, tmp_path, options, message):
+    assert message in run("fit", texts, "--out", tmp_path / "run", *options, code=1)
+
+
+def test_a_source_that_is_not_there_is_named(tmp_path):
+    assert "no such file" in run("fit", tmp_path / "nowhere.csv", code=1)
+    assert "no source" in run("fit", code=1)
+
+
+def test_unknown_options_are_a_matter_of_usage(texts):
+    assert CliRunner().invoke(app, ["fit", str(texts), "--nope"]).exit_code == 2
+
+
+def test_bench_times_reading_and_learning():
+    found = run_json("bench", "--rows", "300")
+    assert found["rows"] == 300
+    assert found["pass_seconds"] > 0

@@ -1,0 +1,118 @@
+"""Signals, pipes and growing files, with real processes."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+from killing import command, run_to_end, write_feed
+
+from bnpstream.runs import read_tensors
+
+SOON = 60.0
+"""Seconds in which a process must do what it is asked to: loops may have to be compiled first."""
+
+
+def start(*arguments, stdin=subprocess.PIPE):
+    return subprocess.Popen(
+        command(*arguments), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def wait_for(condition):
+    """Wait until a condition holds."""
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def text(i):
+    return json.dumps({"id": i, "text": ("rain wind snow", "bond stock yield")[i % 2]}).encode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_fit_that_follows_a_file_stops_with_a_checkpoint(tmp_path, number):
+    feed, out = tmp_path / "feed.jsonl", tmp_path / "run"
+    feed.write_bytes(b"\n".join(text(i) for i in range(130)) + b"\n")
+    often = ("--checkpoint-rows", "1")
+    process = start("fit", feed, "--out", out, "--follow", *often)
+    wait_for((out / "state.safetensors").exists)
+    with feed.open("ab") as file:
+        file.write(text(130) + b"\n")
+    wait_for(lambda: read_tensors(out / "state.safetensors").document["rows"] == 131)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=SOON)
+    assert process.returncode == 130, errors
+    assert b"interrupted" in output
+    assert not read_tensors(out / "state.safetensors").document["finished"]
+    run_to_end(command("fit", "--out", out, "--resume"), seed=0, most_kills=0)
+    assert read_tensors(out / "state.safetensors").document["rows"] == 131
+
+
+def test_stream_answers_each_line_at_once(tmp_path):
+    process = start("stream", "--out", tmp_path / "run", "--quiet")
+    for i in range(3):
+        process.stdin.write(text(i) + b"\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        assert (answer["record"], answer["id"]) == (i, i)
+        assert answer["provisional"]
+    process.stdin.write(b"no json\n" + text(3) + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["record"] == 4
+    process.stdin.write(b"\n".join(text(i) for i in range(4, 150)) + b"\n")
+    process.stdin.close()
+    answers = [json.loads(line) for line in process.stdout.read().splitlines()]
+    assert [answer["id"] for answer in answers] == list(range(4, 150))
+    assert "provisional" not in answers[-1]
+    assert process.wait(SOON) == 0
+    process.stdout.close()
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stream_closes_cleanly_while_it_waits(tmp_path, number):
+    out = tmp_path / "run"
+    process = start("stream", "--out", out)
+    process.stdin.write(text(0) + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == 0
+    process.send_signal(number)
+    process.wait(SOON)
+    assert process.returncode == 130
+    assert read_tensors(out / "state.safetensors").document["rows"] == 1
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
+
+
+def test_stream_closes_cleanly_when_nobody_reads_on(tmp_path):
+    feed = tmp_path / "feed.jsonl"
+    write_feed(feed, 3000, seed=1)
+    with feed.open("rb") as stdin:
+        process = start("stream", "--batch-rows", "16", stdin=stdin)
+    process.stdout.readline()
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(SOON) == 130
+    assert "nobody reads on" in errors
+    assert "Traceback" not in errors
+    process.stderr.close()
+
+
+def test_a_second_process_is_kept_out(tmp_path):
+    out = tmp_path / "run"
+    process = start("stream", "--out", out)
+    process.stdin.write(text(0) + b"\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    other = subprocess.run(
+        command("stream", "--out", out, "--resume"), input=b"", capture_output=True, timeout=SOON
+    )
+    assert other.returncode == 1
+    assert f"another process (number {process.pid}) is writing" in other.stderr.decode()
+    process.stdin.close()
+    assert process.wait(SOON) == 0
+    process.stdout.close()
+    process.stderr.close()
