@@ -39,7 +39,7 @@ class CsvLines:
         self._take_header = take_header
         self._header_due = False
         self._again: deque[tuple[bytes, int, int]] = deque()
-        self.began = self.number = self.offset = 0
+        self.began = self.number = self.offset = self.begun = 0
 
     def ready(self) -> bool:
         """Return whether the first line of the next record is there, without waiting for it."""
@@ -55,6 +55,7 @@ class CsvLines:
             record, self.number, self.offset = entry
             self.began = self.number
             if self.number == 1:
+                self.begun += 1
                 self._header_due = self._take_header is not None
             if b'"' in record:
                 record = self._close(record)
