@@ -23,7 +23,7 @@ class Reading:
 
         def read():
             try:
-                source = open_source(str(path), Options(**options), schema, follow=follow)
+                source = open_source(path, Options(**options), schema, follow=follow)
                 for batch, position in source.batches(batch_rows, start):
                     self._found.put((records_of(batch), position, batch.rejects))
                 self._found.put(None)
@@ -67,7 +67,7 @@ def pipe(tmp_path):
     ],
 )
 def test_a_pipe_is_answered_line_by_line(pipe, format_, lines):
-    reading_ = Reading(pipe, format=format_)
+    reading_ = Reading(str(pipe), format=format_)
     with pipe.open("wb", buffering=0) as feed:
         feed.write(lines[0])
         assert reading_.rows() == [{"aa": 1}]
@@ -81,7 +81,7 @@ def test_a_pipe_is_answered_line_by_line(pipe, format_, lines):
 
 
 def test_a_whole_line_does_not_wait_for_one_that_has_begun(pipe):
-    reading_ = Reading(pipe, format="text")
+    reading_ = Reading(str(pipe), format="text")
     with pipe.open("wb", buffering=0) as feed:
         feed.write(b"aa\n")
         assert reading_.rows() == [{"aa": 1}]
@@ -90,7 +90,7 @@ def test_a_whole_line_does_not_wait_for_one_that_has_begun(pipe):
 
 
 def test_a_csv_pipe_waits_for_a_row_after_the_header(pipe):
-    reading_ = Reading(pipe, format="csv")
+    reading_ = Reading(str(pipe), format="csv")
     with pipe.open("wb", buffering=0) as feed:
         feed.write(b"size,colour\n")
         assert reading_.is_quiet(0.6)
@@ -103,7 +103,7 @@ def test_a_csv_pipe_waits_for_a_row_after_the_header(pipe):
 
 
 def test_a_feed_may_begin_with_a_bad_record(pipe):
-    reading_ = Reading(pipe)
+    reading_ = Reading(str(pipe))
     with pipe.open("wb", buffering=0) as feed:
         feed.write(b'{"text": \n')
         assert reading_.is_quiet(0.6)
@@ -113,10 +113,18 @@ def test_a_feed_may_begin_with_a_bad_record(pipe):
         assert (reject.line, position.records) == (1, 2)
 
 
+def test_a_pipe_after_an_empty_file_loses_nothing(pipe):
+    (pipe.parent / "empty").touch()
+    reading_ = Reading([str(pipe.parent / "empty"), str(pipe)], format="text")
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(b"aa\nbb\n")
+    assert reading_.rows() == [{"aa": 1}, {"bb": 1}]
+
+
 def test_a_file_that_grows_is_followed(tmp_path):
     path = tmp_path / "a.log"
     path.write_bytes(b"aa\nbb\nbeg")
-    reading_ = Reading(path, follow=True)
+    reading_ = Reading(str(path), follow=True)
     records, position, _ = reading_.next()
     assert [row for _, _, row, _ in records] == [{"aa": 1}, {"bb": 1}]
     assert position.offset == 6
@@ -133,7 +141,7 @@ def test_a_file_that_grows_is_followed(tmp_path):
 def test_an_empty_file_is_waited_for(tmp_path):
     path = tmp_path / "a.log"
     path.touch()
-    reading_ = Reading(path, follow=True)
+    reading_ = Reading(str(path), follow=True)
     assert reading_.is_quiet()
     path.write_bytes(b"aa\n")
     assert reading_.rows() == [{"aa": 1}]
@@ -142,7 +150,7 @@ def test_an_empty_file_is_waited_for(tmp_path):
 def test_a_file_that_is_cut_is_read_from_its_start(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "aa"}\n{"text": "bb"}\n{"tex')
-    reading_ = Reading(path, follow=True)
+    reading_ = Reading(str(path), follow=True)
     assert len(reading_.rows()) == 2
     path.write_bytes(b'{"text": "cc"}\nbad\n')
     records, position, rejects = reading_.next()
@@ -162,7 +170,7 @@ def test_a_file_that_is_replaced_is_read_to_its_end_first(tmp_path, format_):
     path, old = tmp_path / "a", tmp_path / "a.1"
     path.write_text(f"{header}aa{mark}bb{mark}")
     options = {"text_field": "words"} if format_ == "csv" else {}
-    reading_ = Reading(path, follow=True, format=format_, **options)
+    reading_ = Reading(str(path), follow=True, format=format_, **options)
     assert reading_.rows() == [{"aa": 1}, {"bb": 1}]
     with path.open("a", buffering=1) as feed:
         path.rename(old)
@@ -191,10 +199,12 @@ def test_following_goes_on_after_a_break(tmp_path):
     *_, (_, position) = source.batches()
     with path.open("ab") as feed:
         feed.write(b"cc\n")
-    assert Reading(path, start=position, schema=source.schema, follow=True).rows() == [{"cc": 1}]
+    assert Reading(str(path), start=position, schema=source.schema, follow=True).rows() == [
+        {"cc": 1}
+    ]
     # If it was replaced by a shorter one in the meantime, that one is read from its start.
     path.write_bytes(b"dd\n")
-    reading_ = Reading(path, start=position, schema=source.schema, follow=True)
+    reading_ = Reading(str(path), start=position, schema=source.schema, follow=True)
     records, position, _ = reading_.next()
     assert records == [(2, 2, {"dd": 1}, "dd")]
     assert tuple(position) == (3, 0, 1, 1, 3)
@@ -203,6 +213,6 @@ def test_following_goes_on_after_a_break(tmp_path):
 def test_only_the_last_file_is_followed(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.log").write_bytes(f"{name}{name}\n".encode())
-    reading_ = Reading(tmp_path / "*.log", follow=True)
+    reading_ = Reading(str(tmp_path / "*.log"), follow=True)
     assert [reading_.rows(), reading_.rows()] == [[{"aa": 1}], [{"bb": 1}]]
     assert reading_.is_quiet()
