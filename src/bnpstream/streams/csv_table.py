@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any, ClassVar
 
 from bnpstream.streams.csv_lines import CsvLines, PeekedLines, cut_fields
-from bnpstream.streams.documents import DocumentRows, excerpt_of_text
+from bnpstream.streams.documents import excerpt_of_text
+from bnpstream.streams.gathering import Parsed
 from bnpstream.streams.guessing import guess_delimiter
-from bnpstream.streams.line_reader import Cut, LineReader, Parsed
+from bnpstream.streams.line_reader import Cut, LineReader
 from bnpstream.streams.lines import Lines, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
 from bnpstream.streams.schemas import schema_of_columns
-from bnpstream.streams.tables import TableRows
 from bnpstream.streams.tokens import count_words
 
 __all__ = ["CsvReader", "TsvReader"]
@@ -43,15 +42,12 @@ class CsvReader(LineReader):
         self._n_fields = int(schema.fields.get("n_fields", 0))
         # Python's limit holds for all of a process, so it is only ever raised.
         csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes))
-        if schema.kind == "table":
-            names, types = schema.names or (), schema.types or ()
-            self._table = TableRows(names, types)
-            self._read = [
-                partial(_READERS[type_], name) for name, type_ in zip(names, types, strict=True)
-            ]
-            self._all_numbers = set(types) == {"number"}
-        else:
-            self._documents = DocumentRows(schema)
+        types = schema.types or ()
+        names = schema.names or () if types else ()
+        self._read = [
+            partial(_READERS[type_], name) for name, type_ in zip(names, types, strict=True)
+        ]
+        self._all_numbers = set(types) == {"number"}
         if self._n_fields:
             self._place(_numbered(self._n_fields))
 
@@ -112,10 +108,6 @@ class CsvReader(LineReader):
                 if total - total == 0.0:  # none is NaN or infinite
                     return Parsed(row, id_)
         return Parsed([read(cell) for read, cell in zip(self._read, cells, strict=True)], id_)
-
-    def gather(self, rows: list[Any]) -> Any:
-        """Return records as the schema wants them."""
-        return self._table(rows) if self.schema.kind == "table" else self._documents(rows)
 
     def _take_header(self, record: bytes) -> None:
         try:
@@ -206,7 +198,8 @@ def _type_of(cells: list[str]) -> str | None:
 
 
 def _is_missing(cell: str) -> bool:
-    return len(cell) < 5 and cell.strip().lower() in _MISSING
+    bare = cell.strip()
+    return len(bare) < 5 and bare.lower() in _MISSING
 
 
 def _is_number(cell: str) -> bool:

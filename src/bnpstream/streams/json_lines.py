@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 import orjson
 
 from bnpstream.streams.documents import (
-    DocumentRows,
     counts_of,
     excerpt_of_counts,
     excerpt_of_text,
 )
-from bnpstream.streams.line_reader import LineReader, Parsed
+from bnpstream.streams.gathering import Parsed
+from bnpstream.streams.line_reader import LineReader
 from bnpstream.streams.lines import PEEKED_RECORDS, decode, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema, UnusableError
 from bnpstream.streams.schemas import schema_of_columns
-from bnpstream.streams.tables import TableRows
+from bnpstream.streams.tables import CellTypes
 from bnpstream.streams.tokens import count_words
 
 __all__ = ["JsonLinesReader"]
@@ -46,11 +46,8 @@ class JsonLinesReader(LineReader):
         super().__init__(file, schema, options)
         self._id = schema.fields.get("id")
         self._text, self._counts = schema.fields.get("text"), schema.fields.get("counts")
-        if schema.kind == "table":
-            self._names = schema.names or ()
-            self._table = TableRows(self._names, schema.types or ())
-        else:
-            self._documents = DocumentRows(schema)
+        self._names = schema.names or ()
+        self._types = CellTypes(self._names, schema.types or ())
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
@@ -80,11 +77,7 @@ class JsonLinesReader(LineReader):
             return Parsed(counts, id_, excerpt_of_counts(counts))
         if record.keys().isdisjoint(self._names):
             raise UnusableError(f"has none of the columns, such as {self._names[0]!r}")
-        return Parsed(self._table.check([record.get(name) for name in self._names]), id_)
-
-    def gather(self, rows: list[Any]) -> Any:
-        """Return records as the schema wants them."""
-        return self._table(rows) if self.schema.kind == "table" else self._documents(rows)
+        return Parsed(self._types.check([record.get(name) for name in self._names]), id_)
 
 
 def _load(line: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from bnpstream.streams.records import Options, Schema
 
 __all__ = ["document_schema", "schema_of_columns"]
 
+CELL_TYPES = ("number", "truth", "label")
 _DEFAULT_COUNTS = ("counts", "words")
 
 
@@ -24,8 +25,8 @@ def schema_of_columns(
     name : str
         Of the format.
     found : mapping
-        Names of the columns in order, and their types: "number", "truth", "label", or "counts" for
-        counts by word and lists of words; None where no cell was seen.
+        Names of the columns in order, and their types: "number", "truth", "label"; "counts" for
+        counts by word and lists of words; "other"; None where no cell was seen.
     options : Options
         What the user said.
     file : ByteReader
@@ -94,12 +95,12 @@ def _table_schema(
     if options.columns is not None:
         names = options.columns
         _check_there(names, found, path)
-        unfit = [column for column in names if found[column] == "counts"]
+        unfit = [column for column in names if found[column] not in (*CELL_TYPES, None)]
     else:
         names = tuple(
             column
             for column, type_ in found.items()
-            if type_ is not None and type_ != "counts" and column != fields.get("id")
+            if type_ in CELL_TYPES and column != fields.get("id")
         )
         unfit = []
     if unfit or not names:

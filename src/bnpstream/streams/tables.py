@@ -7,18 +7,18 @@ import numpy as np
 
 from bnpstream.streams.records import UnusableError
 
-__all__ = ["TableRows"]
+__all__ = ["CellTypes", "gather_cells"]
 
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "truth": (bool,),
     "label": (str,),
 }
-_KNOWN_COMBINATIONS = 1000
+_REMEMBERED = 1000
 
 
-class TableRows:
-    """Checks and gathers the cells of a table.
+class CellTypes:
+    """Checks the types of the cells of rows.
 
     Parameters
     ----------
@@ -27,15 +27,14 @@ class TableRows:
 
     Examples
     --------
-    >>> rows = TableRows(("size", "colour"), ("number", "label"))
-    >>> rows([rows.check([3, "red"]), rows.check([None, "blue"])])
-    array([[3.0, 'red'],
-           [None, 'blue']], dtype=object)
+    >>> CellTypes(("size", "colour"), ("number", "label")).check(["red", "red"])
+    Traceback (most recent call last):
+    bnpstream.streams.records.UnusableError: column 'size' has 'red', not a number
     """
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
         self._names, self._types = names, types
-        self._all_numbers = set(types) == {"number"}
+        # Few combinations of types ever come, so that most rows take one look.
         self._sound: set[tuple[type, ...]] = set()
 
     def check(self, cells: list[Any]) -> list[Any]:
@@ -45,22 +44,32 @@ class TableRows:
             for name, type_, cell in zip(self._names, self._types, cells, strict=True):
                 if cell is not None and type(cell) not in _PYTHON_TYPES[type_]:
                     raise UnusableError(f"column {name!r} has {str(cell)[:40]!r}, not a {type_}")
-            if len(self._sound) < _KNOWN_COMBINATIONS:
+            if len(self._sound) < _REMEMBERED:
                 self._sound.add(found)
         return cells
 
-    def __call__(self, rows: list[list[Any]]) -> Any:
-        """Return an array of float, NaN where a cell is missing, if all columns are numbers.
 
-        Otherwise it is one of objects: float, bool, str, or None.
-        """
-        shape = (len(rows), len(self._names))
-        if self._all_numbers:
-            return np.array(rows, dtype=np.float64).reshape(shape)
-        gathered = np.empty(shape, dtype=object)
-        for column, type_ in enumerate(self._types):
-            cells = [row[column] for row in rows]
-            if type_ == "number":
-                cells = [None if cell is None else float(cell) for cell in cells]
-            gathered[:, column] = cells
-        return gathered
+def gather_cells(rows: list[list[Any]], types: Sequence[str]) -> Any:
+    """Return rows as an array of float, NaN where a cell is missing, if all are numbers.
+
+    Otherwise it is one of objects: float, bool, str, or None.
+
+    Examples
+    --------
+    >>> gather_cells([[3, 0.5], [None, 1]], ("number", "number"))
+    array([[3. , 0.5],
+           [nan, 1. ]])
+    >>> gather_cells([[3, "red"], [None, "blue"]], ("number", "label"))
+    array([[3.0, 'red'],
+           [None, 'blue']], dtype=object)
+    """
+    shape = (len(rows), len(types))
+    if set(types) == {"number"}:
+        return np.array(rows, dtype=np.float64).reshape(shape)
+    gathered = np.empty(shape, dtype=object)
+    for column, type_ in enumerate(types):
+        cells = [row[column] for row in rows]
+        if type_ == "number":
+            cells = [None if cell is None else float(cell) for cell in cells]
+        gathered[:, column] = cells
+    return gathered

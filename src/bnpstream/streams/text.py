@@ -4,10 +4,11 @@ A blank line is no document; a line without words, such as ``...``, is a documen
 Documents have no ids of their own.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from bnpstream.streams.documents import DocumentRows, excerpt_of_text
-from bnpstream.streams.line_reader import LineReader, Parsed
+from bnpstream.streams.documents import excerpt_of_text
+from bnpstream.streams.gathering import Parsed
+from bnpstream.streams.line_reader import LineReader
 from bnpstream.streams.lines import decode, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema
@@ -22,10 +23,6 @@ class TextReader(LineReader):
 
     format: ClassVar[str] = "text"
 
-    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
-        super().__init__(file, schema, options)
-        self._rows = DocumentRows(schema)
-
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the records are; ValueError if the file is empty."""
@@ -36,7 +33,3 @@ class TextReader(LineReader):
         """Return the document of a line."""
         text = decode(line)
         return Parsed(count_words(text), None, excerpt_of_text(text))
-
-    def gather(self, rows: list[Any]) -> Any:
-        """Return documents as the schema wants them."""
-        return self._rows(rows)
