@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.compiling import entry, inlined
-
-TAB, NEWLINE, RETURN, SPACE, HASH = ord("\t"), ord("\n"), ord("\r"), ord(" "), ord("#")
-PLUS, MINUS, POINT, ZERO, COLON = ord("+"), ord("-"), ord("."), ord("0"), ord(":")
-UPPER_E, LOWER_E = ord("E"), ord("e")
-LOWER_Q, LOWER_I, LOWER_D = ord("q"), ord("i"), ord("d")
-
-MOST_DIGITS = 18
-"""The most that always fit in int64."""
-EXACT_TENS = 22
-"""10^22 is the last power of ten that is a double, so one rounding is all that happens up to it."""
-EXACT_WHOLE = 2**53
-NO_NUMBER = 1 << 20
-"""An exponent that stands for whatever is not a number here."""
+from bnpstream.kernels.digits import (
+    COLON,
+    HASH,
+    LOWER_D,
+    LOWER_I,
+    LOWER_Q,
+    NEWLINE,
+    ONES,
+    RETURN,
+    SPACE,
+    TAB,
+    after_blanks,
+    is_blank,
+    read_value,
+    read_whole,
+)
 
 ALL_READ, IRREGULAR, NO_ROOM = 0, 1, 2
 """Why a loop stopped; a batch that is complete shows in `Progress.n_records`."""
-
-ONES, WHOLE, COUNTS, REALS = 0, 1, 2, 3
-"""What values are: not written, all 1; digits, at least 1; whole, at least 0; any numbers."""
 
 
 class Progress(NamedTuple):
@@ -68,19 +68,6 @@ class Rules(NamedTuple):
 
 
 @inlined
-def _after_blanks(text: Any, at: int) -> int:
-    """Return where the next byte is that is no blank."""
-    while text[at] in (SPACE, TAB, RETURN):
-        at += 1
-    return at
-
-
-@inlined
-def _is_blank(byte: int) -> bool:
-    return byte in (SPACE, TAB, RETURN, NEWLINE)
-
-
-@inlined
 def _after_line(text: Any, at: int) -> int:
     """Return where the next line begins."""
     while text[at] != NEWLINE:
@@ -91,87 +78,11 @@ def _after_line(text: Any, at: int) -> int:
 @inlined
 def _after_query(text: Any, at: int) -> int:
     """Return where ``qid:number`` ends if it comes next."""
-    after = _after_blanks(text, at)
+    after = after_blanks(text, at)
     if text[after] == LOWER_Q and text[after + 1] == LOWER_I and text[after + 2] == LOWER_D:
-        number, end = _whole(text, after + 4) if text[after + 3] == COLON else (-1, at)
+        number, end = read_whole(text, after + 4) if text[after + 3] == COLON else (-1, at)
         return end if number >= 0 and after > at else at
     return at
-
-
-@inlined
-def _whole(text: Any, at: int) -> tuple[int, int]:
-    """Return the unsigned number here, -1 if there is none, and where it ends."""
-    start, number = at, 0
-    while True:
-        digit = int(text[at]) - ZERO
-        if digit < 0 or digit > 9:
-            break
-        number = number * 10 + digit
-        at += 1
-    return (number if 0 < at - start <= MOST_DIGITS else -1), at
-
-
-@inlined
-def _decimal(text: Any, at: int) -> tuple[int, int, int]:
-    """Return mantissa and power of ten of the number here, and where it ends."""
-    sign = 1
-    if text[at] == MINUS or text[at] == PLUS:
-        sign = -1 if text[at] == MINUS else 1
-        at += 1
-    start, mantissa, power = at, 0, 0
-    while True:
-        digit = int(text[at]) - ZERO
-        if digit < 0 or digit > 9:
-            break
-        mantissa = mantissa * 10 + digit
-        at += 1
-    n_digits = at - start
-    if text[at] == POINT:
-        at += 1
-        start = at
-        while True:
-            digit = int(text[at]) - ZERO
-            if digit < 0 or digit > 9:
-                break
-            mantissa = mantissa * 10 + digit
-            at += 1
-        power = start - at
-        n_digits += at - start
-    if n_digits == 0 or n_digits > MOST_DIGITS:
-        return 0, NO_NUMBER, at
-    if text[at] == LOWER_E or text[at] == UPPER_E:
-        at += 1
-        direction = -1 if text[at] == MINUS else 1
-        if text[at] == MINUS or text[at] == PLUS:
-            at += 1
-        shift, at = _whole(text, at)
-        if shift < 0 or shift > NO_NUMBER // 4:
-            return 0, NO_NUMBER, at
-        power += direction * shift
-    while power < 0 and mantissa % 10 == 0:
-        mantissa //= 10
-        power = 0 if mantissa == 0 else power + 1
-    return sign * mantissa, power, at
-
-
-@inlined
-def _value(text: Any, at: int, values: Any, i: int, kind: int) -> tuple[bool, int]:
-    """Put the value here into its place; return whether it is regular, and where it ends.
-
-    A number that is not exact to the last bit is not regular.
-    """
-    if kind == WHOLE:
-        whole, at = _whole(text, at)
-        values[i] = whole
-        return whole >= 1, at
-    mantissa, power, at = _decimal(text, at)
-    if power == 0:
-        values[i] = mantissa
-        return kind == REALS or mantissa >= 0, at
-    if kind != REALS or abs(power) > EXACT_TENS or abs(mantissa) > EXACT_WHOLE:
-        return False, at
-    values[i] = mantissa / 10.0**-power if power < 0 else mantissa * 10.0**power
-    return True, at
 
 
 @entry
@@ -190,7 +101,7 @@ def parse_entries(
     line, status = at, ALL_READ
     while at < text.size:
         line, status = at, IRREGULAR
-        at = _after_blanks(text, at)
+        at = after_blanks(text, at)
         if text[at] == NEWLINE:
             if at - line > rules.max_line_bytes:
                 break
@@ -198,9 +109,9 @@ def parse_entries(
             n_lines += 1
             line, status = at, ALL_READ
             continue
-        row, at = _whole(text, at)
+        row, at = read_whole(text, at)
         row -= before + 1
-        if row < n_records or row + before >= n_rows or not _is_blank(text[at]):
+        if row < n_records or row + before >= n_rows or not is_blank(text[at]):
             break
         if n_seen == n_announced:
             break
@@ -211,9 +122,9 @@ def parse_entries(
         if row >= ends.size:
             status = ALL_READ
             break
-        column, at = _whole(text, _after_blanks(text, at))
+        column, at = read_whole(text, after_blanks(text, at))
         column -= rules.first_column
-        if column < 0 or column >= rules.n_columns or not _is_blank(text[at]):
+        if column < 0 or column >= rules.n_columns or not is_blank(text[at]):
             break
         if n_entries == columns.size:
             status = NO_ROOM
@@ -222,11 +133,11 @@ def parse_entries(
         if rules.values == ONES:
             values[n_entries] = 1
         else:
-            start_of_value = _after_blanks(text, at)
-            is_regular, at = _value(text, start_of_value, values, n_entries, rules.values)
+            start_of_value = after_blanks(text, at)
+            is_regular, at = read_value(text, start_of_value, values, n_entries, rules.values)
             if not is_regular:
                 break
-        after = _after_blanks(text, at)
+        after = after_blanks(text, at)
         if text[after] != NEWLINE or after - line > rules.max_line_bytes:
             break
         at = after + 1
@@ -249,7 +160,7 @@ def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room
     line, status = at, ALL_READ
     while at < text.size and n_records < ends.size:
         line, status, n_before = at, IRREGULAR, n_entries
-        at = _after_blanks(text, at)
+        at = after_blanks(text, at)
         n_pairs = 0
         if has_labels:
             if text[at] == NEWLINE or text[at] == HASH:
@@ -261,13 +172,13 @@ def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room
                 at += 1
             at = _after_query(text, at)
         else:
-            n_pairs, at = _whole(text, at)
+            n_pairs, at = read_whole(text, at)
         is_regular = n_pairs >= 0
         while is_regular:
-            after = _after_blanks(text, at)
+            after = after_blanks(text, at)
             if text[after] == NEWLINE or (has_labels and text[after] == HASH):
                 break
-            column, colon = _whole(text, after)
+            column, colon = read_whole(text, after)
             column -= rules.first_column
             is_regular = after > at and text[colon] == COLON and 0 <= column < rules.n_columns
             if not is_regular:
@@ -276,7 +187,7 @@ def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room
                 status = NO_ROOM
                 break
             columns[n_entries] = column
-            is_regular, at = _value(text, colon + 1, values, n_entries, rules.values)
+            is_regular, at = read_value(text, colon + 1, values, n_entries, rules.values)
             n_entries += 1
         if not is_regular or status == NO_ROOM:
             n_entries = n_before

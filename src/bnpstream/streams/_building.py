@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from bnpstream.kernels.parsing import REALS, Progress, Room, Rules
+from bnpstream.kernels.digits import REALS
+from bnpstream.kernels.parsing import Progress, Room, Rules
 from bnpstream.streams._files import show
 from bnpstream.streams.records import BEGINNING, Reject
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.parsing import COUNTS, ONES, WHOLE, Progress, Rules, parse_entries
+from bnpstream.kernels.digits import COUNTS, ONES, WHOLE
+from bnpstream.kernels.parsing import Progress, Rules, parse_entries
 from bnpstream.streams._building import Building
 from bnpstream.streams._files import unexpected_line
 from bnpstream.streams._values import read_value, read_whole

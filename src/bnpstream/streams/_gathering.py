@@ -14,8 +14,8 @@ from bnpstream.streams.records import Position, Records, Schema
 
 __all__ = ["LineParser", "gather", "read_batches"]
 
-_CAREFUL_LINES = 100
-"""Irregular lines are seldom alone, and a loop takes longer to enter than a line to read."""
+_CAREFUL_LINES = 4
+"""Irregular lines are seldom alone, and to enter a loop takes as long as to read one with care."""
 
 
 class LineParser(Protocol):

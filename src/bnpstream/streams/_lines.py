@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import BEGINNING
 
 __all__ = ["Block", "first_block", "line_blocks", "without_header"]
 
@@ -30,14 +31,16 @@ def line_blocks(file: ByteReader, max_line_bytes: int, offset: int = 0) -> Itera
         Bytes of the file that are behind it already.
     """
     left, is_cut = b"", False
+    # What is shown of a line must not depend on where blocks end.
+    kept_bytes = max(max_line_bytes + 1, 4 * BEGINNING)
     end = offset
     for piece in file.blocks():
         end += len(piece)
         until = piece.rfind(b"\n") + 1
         if until == 0:
             left += piece
-            if len(left) > max_line_bytes + 1:
-                left, is_cut = left[: max_line_bytes + 1], True
+            if len(left) > kept_bytes:
+                left, is_cut = left[:kept_bytes], True
             continue
         since = 0
         if is_cut:

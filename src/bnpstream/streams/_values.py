@@ -3,7 +3,7 @@
 import math
 import re
 
-from bnpstream.kernels.parsing import COUNTS, MOST_DIGITS, REALS
+from bnpstream.kernels.digits import COUNTS, MOST_DIGITS, REALS
 
 __all__ = ["read_value", "read_whole"]
 
@@ -23,11 +23,11 @@ def read_whole(text: bytes) -> int | None:
 
 
 def read_value(text: bytes, kind: int) -> float | None:
-    """Return a value of a kind that `bnpstream.kernels.parsing` names, or None if it is none.
+    """Return a value of a kind that `bnpstream.kernels.digits` names, or None if it is none.
 
     Examples
     --------
-    >>> from bnpstream.kernels.parsing import COUNTS, REALS, WHOLE
+    >>> from bnpstream.kernels.digits import COUNTS, REALS, WHOLE
     >>> [read_value(b"3.0", kind) for kind in (WHOLE, COUNTS, REALS)]
     [None, 3, 3.0]
     >>> read_value(b"2.5", COUNTS), read_value(b"nan", REALS)

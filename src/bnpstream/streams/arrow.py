@@ -65,11 +65,11 @@ class ArrowReader(ColumnReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
         pa = pyarrow()
-        if _is_file_format(file):
-            with pa.memory_map(file.path) as mapped:
-                found = pa.ipc.open_file(mapped).schema
-        else:
-            with _errors_named(file):
+        with _errors_named(file):
+            if _is_file_format(file):
+                with pa.memory_map(file.path) as mapped:
+                    found = pa.ipc.open_file(mapped).schema
+            else:
                 found = pa.ipc.read_schema(pa.py_buffer(file.peek()))
         return schema_of_columns(cls.format, column_types(found), options, file)
 

@@ -3,6 +3,7 @@
 import csv
 from collections import deque
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 
 from bnpstream.streams.lines import Lines, decode, first_lines
 from bnpstream.streams.reading import ByteReader
@@ -39,7 +40,7 @@ class CsvLines:
         self._take_header = take_header
         self._header_due = False
         self._again: deque[tuple[bytes, int, int]] = deque()
-        self.began = self.number = self.offset = 0
+        self.began = self.number = self.offset = self.begun = 0
 
     def ready(self) -> bool:
         """Return whether the first line of the next record is there, without waiting for it."""
@@ -55,6 +56,7 @@ class CsvLines:
             record, self.number, self.offset = entry
             self.began = self.number
             if self.number == 1:
+                self.begun += 1
                 self._header_due = self._take_header is not None
             if b'"' in record:
                 record = self._close(record)
@@ -78,21 +80,19 @@ class CsvLines:
             yield line, self._lines.number, self._lines.offset
 
     def _close(self, first: bytes) -> bytes:
-        """Return a line and those that a quote in it reaches over."""
+        """Return a line and those that a quote in it reaches over, if they make a record."""
         record, taken = first, []
-        is_open = _is_open(record, self._delimiter)
-        for entry in self._entries() if is_open else ():
+        state = _state(record, self._delimiter)
+        for entry in self._entries() if state is _State.OPEN else ():
             line, number, _ = entry
             taken.append(entry)
             record += b"\n" + line
             if number == 1 or len(record) > self._max_bytes:
                 break
-            if b'"' in line and not _is_open(record, self._delimiter):
-                is_open = False
+            if b'"' in line and (state := _state(record, self._delimiter)) is not _State.OPEN:
                 break
-        if not is_open:
-            if taken:
-                _, self.number, self.offset = taken[-1]
+        if taken and state is _State.WHOLE:
+            _, self.number, self.offset = taken[-1]
             return record
         self._again.extendleft(reversed(taken))
         return first
@@ -126,12 +126,18 @@ def cut_fields(record: bytes, delimiter: str) -> list[str]:
         raise UnusableError(f"not CSV: {error}") from error
 
 
+class _State(Enum):
+    WHOLE = auto()
+    OPEN = auto()
+    WRONG = auto()
+
+
 class _MoreWantedError(Exception):
     pass
 
 
-def _is_open(record: bytes, delimiter: str) -> bool:
-    """Return whether a quoted field goes on in the next line."""
+def _state(record: bytes, delimiter: str) -> _State:
+    """Return whether a record is whole, goes on in the next line, or cannot be one."""
 
     def lines() -> Iterator[str]:
         yield record.decode(errors="replace")
@@ -140,7 +146,7 @@ def _is_open(record: bytes, delimiter: str) -> bool:
     try:
         next(csv.reader(lines(), delimiter=delimiter, strict=True))
     except _MoreWantedError:
-        return True
+        return _State.OPEN
     except csv.Error:
-        pass
-    return False
+        return _State.WRONG
+    return _State.WHOLE

@@ -198,7 +198,8 @@ def _type_of(cells: list[str]) -> str | None:
 
 
 def _is_missing(cell: str) -> bool:
-    return len(cell) < 5 and cell.strip().lower() in _MISSING
+    bare = cell.strip()
+    return len(bare) < 5 and bare.lower() in _MISSING
 
 
 def _is_number(cell: str) -> bool:

@@ -13,7 +13,8 @@ from os import PathLike
 import numpy as np
 from scipy import sparse
 
-from bnpstream.kernels.parsing import WHOLE, Rules
+from bnpstream.kernels.digits import WHOLE
+from bnpstream.kernels.parsing import Rules
 from bnpstream.streams._files import broken
 from bnpstream.streams._gathering import read_batches
 from bnpstream.streams._pairs import (

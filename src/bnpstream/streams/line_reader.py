@@ -19,6 +19,8 @@ class Cut(Protocol):
     """Lines given."""
     offset: int
     """Bytes given."""
+    begun: int
+    """How often the first line of a file was given."""
 
     @property
     def began(self) -> int:
@@ -50,11 +52,11 @@ class LineReader(Reader):
         lines.enter(start)
         is_plain, max_bytes = self.file.is_plain, self.options.max_line_bytes
         batch = Gatherer(self.file.path, self.schema, start.records)
-        in_file = start.in_file
+        in_file, begun = start.in_file, lines.begun
         room = batch_rows - in_file % batch_rows
         for line in lines:
-            if lines.began == 1:
-                in_file = 0
+            if lines.begun != begun:
+                begun, in_file = lines.begun, 0
             if line and not line.isspace():
                 try:
                     if len(line) > max_bytes:

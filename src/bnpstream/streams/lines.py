@@ -30,11 +30,13 @@ class Lines:
         Lines given; it starts again where a file that is followed was cut or replaced.
     offset : int
         Bytes given, ends of lines included.
+    begun : int
+        How often the first line of a file was given: more than once if it was cut or replaced.
     """
 
     def __init__(self, file: ByteReader, max_bytes: int) -> None:
         self._file, self._max_bytes = file, max_bytes
-        self.number = self.offset = 0
+        self.number = self.offset = self.begun = 0
         self._lines: list[bytes] = []
         self._next = 0
         self._carry = b""
@@ -51,6 +53,7 @@ class Lines:
             self.number += 1
             self.offset += len(line) + self._end_bytes
             if self.number == 1:
+                self.begun += 1
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield line[:-1] if line.endswith(b"\r") else line
 

@@ -9,7 +9,7 @@ table. An entry that occurs twice is summed; blank lines are skipped.
 
 from collections.abc import Iterator
 
-from bnpstream.kernels.parsing import COUNTS, ONES, REALS
+from bnpstream.kernels.digits import COUNTS, ONES, REALS
 from bnpstream.streams._entries import EntryParser, Header, Wording
 from bnpstream.streams._files import unexpected_line
 from bnpstream.streams._gathering import read_batches

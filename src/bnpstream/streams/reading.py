@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bnpstream.streams.unpacking import MAGIC_BYTES, Unpacker, find_unpacker
+from bnpstream.streams.unpacking import Unpacker, find_unpacker, is_beginning
 
 BLOCK_BYTES = 1 << 20
 POLL_SECONDS = 0.2
@@ -129,7 +129,7 @@ class ByteReader:
 
     def _begin(self, first: bytes) -> bytes:
         """Return the first bytes of a file, unpacked if they say that they are packed."""
-        while 0 < len(first) < MAGIC_BYTES and (more := self._stored()):
+        while first and is_beginning(first) and (more := self._stored()):
             first += more
         self._unpacker = find_unpacker(self.path, first)
         return first if self._unpacker is None else self._unpacker.feed(first)

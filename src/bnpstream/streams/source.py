@@ -129,11 +129,11 @@ class Source:
 
     def _reader(self, at: int) -> Reader:
         """Return the reader of a file, which may be there already."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            if opened[0] == at:
-                return opened[1]
-            opened[1].file.close()
+        if self._opened is not None and self._opened[0] <= at:
+            (found, reader), self._opened = self._opened, None
+            if found == at:
+                return reader
+            reader.file.close()
         return _reader_class(self.schema.format)(self._open(at), self.schema, self.options)
 
     def close(self) -> None:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bnpstream.kernels.parsing import COUNTS, REALS, Rules
+from bnpstream.kernels.digits import COUNTS, REALS
+from bnpstream.kernels.parsing import Rules
 from bnpstream.streams._gathering import read_batches
 from bnpstream.streams._lines import first_block
 from bnpstream.streams._pairs import (

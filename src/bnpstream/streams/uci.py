@@ -12,7 +12,7 @@ from os import PathLike
 import numpy as np
 from scipy import sparse
 
-from bnpstream.kernels.parsing import WHOLE
+from bnpstream.kernels.digits import WHOLE
 from bnpstream.streams._entries import EntryParser, Header, Wording
 from bnpstream.streams._files import broken, unexpected_line
 from bnpstream.streams._gathering import read_batches

@@ -6,10 +6,8 @@ from typing import Protocol
 
 import zstandard
 
-__all__ = ["MAGIC_BYTES", "Unpacker", "find_unpacker"]
+__all__ = ["Unpacker", "find_unpacker", "is_beginning"]
 
-MAGIC_BYTES = 4
-"""First bytes of a file that tell how it is packed."""
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _AT_MOST = 1 << 20
 
@@ -17,7 +15,7 @@ _AT_MOST = 1 << 20
 class _Member(Protocol):
     """One member or frame of packed data."""
 
-    def unpack(self, data: bytes) -> tuple[bytes, bytes]:
+    def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
         """Return some unpacked bytes, not too many, and the packed ones that are left."""
 
     @property
@@ -28,9 +26,9 @@ class _Gzip:
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
 
-    def unpack(self, data: bytes) -> tuple[bytes, bytes]:
+    def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
         found = self._member.decompress(data, _AT_MOST)
-        return found, self._member.unconsumed_tail or self._member.unused_data
+        return found, memoryview(self._member.unconsumed_tail or self._member.unused_data)
 
     @property
     def is_complete(self) -> bool:
@@ -38,15 +36,22 @@ class _Gzip:
 
 
 class _Zstd:
-    # It unpacks all that it is given, so it is given little.
-    _AT_ONCE = 1 << 16
-
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor().decompressobj()
+        # It unpacks all that it is given, and 4 bytes may become 128 kB: so it is given little,
+        # and less where much comes out.
+        self._at_once = 256
 
-    def unpack(self, data: bytes) -> tuple[bytes, bytes]:
-        found = self._frame.decompress(data[: self._AT_ONCE])
-        return found, self._frame.unused_data + data[self._AT_ONCE :]
+    def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
+        given, left = data[: self._at_once], data[self._at_once :]
+        found = self._frame.decompress(given)
+        if self._frame.unused_data:
+            left = data[len(given) - len(self._frame.unused_data) :]
+        if len(found) > _AT_MOST:
+            self._at_once = max(1, self._at_once * _AT_MOST // len(found))
+        else:
+            self._at_once = min(2 * self._at_once, 4096)
+        return found, left
 
     @property
     def is_complete(self) -> bool:
@@ -59,11 +64,11 @@ class Unpacker:
     def __init__(self, path: str, name: str, make: Callable[[], _Member]) -> None:
         self._path, self._name, self._make = path, name, make
         self._member: _Member | None = None
-        self._packed = b""
+        self._packed = memoryview(b"")
 
     def feed(self, packed: bytes) -> bytes:
         """Take packed bytes, all earlier ones being unpacked; return the first of them unpacked."""
-        self._packed = packed
+        self._packed = memoryview(packed)
         return self.take()
 
     def take(self) -> bytes:
@@ -71,7 +76,8 @@ class Unpacker:
         found = b""
         while not found:
             if self._member is None:
-                self._packed = self._packed.lstrip(b"\0")  # what some writers fill blocks with
+                # Some writers fill blocks with zeros.
+                self._packed = memoryview(bytes(self._packed).lstrip(b"\0"))
                 if not self._packed:
                     break
                 self._member = self._make()
@@ -95,6 +101,13 @@ class Unpacker:
                 f"{self._path}: the {self._name} data are truncated, the file ends before they do: "
                 "fetch it again"
             )
+
+
+def is_beginning(first: bytes) -> bool:
+    """Return whether too few bytes are there to tell how they are packed."""
+    return any(
+        len(first) < len(magic) and magic.startswith(first) for magic in (_GZIP_MAGIC, _ZSTD_MAGIC)
+    )
 
 
 def find_unpacker(path: str, first: bytes) -> Unpacker | None:
