@@ -9,6 +9,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
+from bnpstream.estimator.display import NotebookDisplay
 from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import MixtureState, log_joint, log_prior_weights
@@ -19,7 +20,7 @@ SCORED_CELLS = 4_000_000
 """(row, cluster) scores held at a time: 32 MB."""
 
 
-class PosteriorReader(TransformerMixin, MixtureEstimator):
+class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
     """Reads off a `MixtureState` in `state_`; everything is in the order of `cluster_ids_`."""
 
     state_: MixtureState

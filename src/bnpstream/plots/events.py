@@ -32,18 +32,10 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     ax = tidy(axes_of(ax))
     edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
     counts = count_events(rows_seen, events)
-    merges, lost = -counts["merge"], -(counts["merge"] + counts["death"])
+    lost = counts["merge"] + counts["death"]
     ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
-    ax.stairs(merges, edges, color=ORANGE, label="merged", fill=True, linewidth=0)
-    ax.stairs(
-        lost,
-        edges,
-        baseline=merges if merges.size else 0,
-        color=PURPLE,
-        label="died",
-        fill=True,
-        linewidth=0,
-    )
+    ax.stairs(-lost, edges, color=PURPLE, label="died", fill=True, linewidth=0)
+    ax.stairs(-counts["merge"], edges, color=ORANGE, label="merged", fill=True, linewidth=0)
     ax.axhline(0, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
     count_rows(ax, edges[-1])
     ax.set_ylabel("clusters a bin")

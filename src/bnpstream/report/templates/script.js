@@ -91,8 +91,7 @@
       }
       const details = row.querySelector("details");
       if (details) details.open = true;
-      row.scrollIntoView({ block: "start" });
-      (details ? details.querySelector("summary") : row.querySelector("a")).focus({ preventScroll: true });
+      row.scrollIntoView();
     };
 
     for (const head of heads) {

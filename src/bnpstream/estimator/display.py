@@ -1,0 +1,102 @@
+"""A fitted model in a notebook: its heaviest clusters at a glance."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.likelihoods.words import WordLikelihood
+
+CLUSTERS, FEATURES = 10, 6
+"""What a glance can take in."""
+LONGEST_NAME = 40
+
+# Colours are the notebook's own, or lie half-transparent over them: light and dark both work.
+QUIET = "opacity:.7"
+CELL = "padding:.15em .75em .15em 0;text-align:left;vertical-align:middle;background:none"
+NUMBER = f"{CELL};text-align:right;font-variant-numeric:tabular-nums"
+BAR = "display:inline-block;height:.65em;min-width:1px;background:#3a8fc4"
+
+
+class NotebookDisplay:
+    """Shows a fitted model as a table of clusters; any other is left to scikit-learn."""
+
+    # Both are scikit-learn's, which asks for neither if its `display` is set to "text".
+    def _repr_html_inner(self) -> str:
+        if hasattr(self, "state_"):
+            return describe(self)
+        html: str = super()._repr_html_inner()  # type: ignore[misc]
+        return html
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle and hasattr(self, "state_"):
+            bundle["text/html"] = describe(self)
+        return bundle
+
+
+def describe(model: Any) -> str:
+    """Return a fitted model as HTML: rows, evidence, and the heaviest clusters."""
+    state = model.state_
+    n, total = state.n_observations, state.masses.sum()
+    slots = np.argsort(-state.masses, kind="stable")[:CLUSTERS]
+    weights = state.masses[slots] / total
+    lines = [
+        f'<tr style="background:none"><td style="{NUMBER}">{int(state.ids[slot])}</td>'
+        f'<td style="{NUMBER}">{weight:.1%}</td>'
+        f'<td style="{CELL};width:7em"><span style="{BAR};width:{100 * weight / weights[0]:.1f}%">'
+        f'</span></td><td style="{CELL}">{features}</td></tr>'
+        for slot, weight, features in zip(slots, weights, _features(model, slots), strict=True)
+    ]
+    head = "".join(
+        f'<th scope="col" style="{style};font-weight:normal;{QUIET}">{name}</th>'
+        for name, style in (("cluster", NUMBER), ("share", NUMBER), ("", CELL), ("about", CELL))
+    )
+    rest = state.n_clusters - len(slots)
+    more = f"{rest:,} lighter clusters hold {max(0.0, 1 - weights.sum()):.1%}." if rest else ""
+    evidence = f"{state.log_evidence / n:,.4g} nats a row one step ahead" if n else "no rows"
+    return (
+        '<div style="font-size:13px;line-height:1.5">'
+        f"<div><b>{escape(type(model).__name__)}</b>: {state.n_clusters:,} clusters in {n:,} rows "
+        f'<span style="{QUIET}">({evidence})</span></div>'
+        '<table style="border-collapse:collapse;border:0;margin:.5em 0;font-size:inherit">'
+        f'<thead><tr style="background:none">{head}</tr></thead><tbody>{"".join(lines)}</tbody>'
+        f'</table><div style="{QUIET}">{more}</div>'
+        f'<details><summary style="cursor:pointer;{QUIET}">Parameters</summary>'
+        f'<pre style="white-space:pre-wrap;background:none">{escape(repr(model))}</pre></details>'
+        "</div>"
+    )
+
+
+def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
+    """Return what tells some clusters apart, as HTML; nothing if their means have no names."""
+    vocabulary = getattr(model, "vocabulary_", None)
+    likelihood = model.likelihood_ if vocabulary is None else vocabulary.likelihood
+    try:
+        means = likelihood.posterior_mean(model._statistics(slots))
+    except NotImplementedError:  # a family from elsewhere need not say
+        return [""] * len(slots)
+    if vocabulary is not None:
+        means, names = means[:, 1:], vocabulary.words  # words not seen so far come first
+    else:
+        names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(means.shape[1])])
+    if len(names) != means.shape[1]:  # a column of labels has a mean a label
+        return [""] * len(slots)
+    if isinstance(likelihood, WordLikelihood):
+        top = np.argsort(-means, axis=1, kind="stable")[:, :FEATURES]
+        return ["&ensp;".join(_name(names[v]) for v in chosen) for chosen in top]
+    unusual = np.abs(means - means.mean(axis=0)) / (means.std(axis=0) + np.finfo(float).tiny)
+    top = np.argsort(-unusual, axis=1, kind="stable")[:, :FEATURES]
+    return [
+        "&ensp;".join(f'{_name(names[v])} <span style="{QUIET}">{mean[v]:.4g}</span>' for v in line)
+        for mean, line in zip(means, top, strict=True)
+    ]
+
+
+def _name(feature: Any) -> str:
+    """Return a name as HTML, whatever is in it: cut, escaped, with its own direction."""
+    text = str(feature)
+    if len(text) > LONGEST_NAME:
+        text = text[: LONGEST_NAME - 1] + "…"
+    return f"<bdi>{escape(text)}</bdi>"
