@@ -20,12 +20,12 @@ def mount(folder, *options):
 
 @pytest.fixture
 def disk(tmp_path):
-    """Return a disk of 200 kB."""
+    """Return a disk of 88 kB."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a disk that is then filled")
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount(folder, "-o", "size=200k")
+    mount(folder, "-o", "size=88k")
     yield folder
     subprocess.run(["umount", folder], check=True)
 
