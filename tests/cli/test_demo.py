@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from matplotlib.image import imread
 
 from bnpstream import __version__
 
@@ -20,14 +19,16 @@ def bnpstream(*arguments, **options):
     )
 
 
-def test_demo_prints_a_table_and_writes_the_pictures(tmp_path):
-    done = bnpstream("demo", "--out", str(tmp_path / "new" / "folder"))
-    assert done.returncode == 0, done.stderr
-    for part in ("clusters in order of weight", "NMI", "rows/s", "nats", "picture:"):
+def test_demo_prints_a_table_and_writes_the_report(tmp_path):
+    out = tmp_path / "new" / "folder"
+    for _ in range(2):  # again into the same folder
+        done = bnpstream("demo", "--out", str(out))
+        assert done.returncode == 0, done.stderr
+    for part in ("clusters in order of weight", "NMI", "rows/s", "nats"):
         assert part in done.stdout
-    for name in ("clusters.png", "stream.png"):
-        assert str(tmp_path / "new" / "folder" / name) in done.stdout
-        assert imread(tmp_path / "new" / "folder" / name).std() > 0.01
+    assert f"report: {out / 'report.html'}" in done.stdout
+    assert "data:image/png" in (out / "report.html").read_text()
+    assert "weight" in bnpstream("clusters", str(out / "run")).stdout
 
 
 def test_demo_json_is_one_document(tmp_path):
@@ -55,8 +56,8 @@ def test_demo_without_matplotlib_says_what_to_install(tmp_path):
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "bnpstream[plots]" in done.stdout
-    assert not (tmp_path / "out").exists()
+    assert "bnpstream[report]" in done.stdout
+    assert not (tmp_path / "out" / "report.html").exists()
 
 
 def test_version_and_help():

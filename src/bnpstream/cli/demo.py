@@ -1,27 +1,30 @@
-"""``bnpstream demo``: the handwritten digits, streamed once."""
+"""``bnpstream demo``: the handwritten digits, streamed once into a run with a report."""
 
 import importlib.util
-import json
-import sys
+import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
-from scipy.sparse import csr_array
+from scipy.sparse import save_npz
 
+from bnpstream.cli.progress import ProgressDisplay
+from bnpstream.cli.reading import write_json
 from bnpstream.datasets import digits
-from bnpstream.estimator import StreamingMixture
 from bnpstream.evaluation import agreement, majority_labels
-from bnpstream.likelihoods import DirichletMultinomial
-from bnpstream.priors import normalized_inverse_gaussian
+from bnpstream.jobs.describing import Run
+from bnpstream.jobs.feeding import Feed, Pace
+from bnpstream.jobs.interrupts import Interrupts
+from bnpstream.jobs.models import ModelOptions, make_model
+from bnpstream.jobs.starting import RunOptions, start
 
 BATCH_ROWS = 32
 IMAGE = (8, 8)
+MODEL = ModelOptions(prior="nig", concentration=1.0, tilt=1.0, alpha=2.0)
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,12 @@ class DemoResult:
     ari: float
     purity: float
     clusters: list[ClusterSummary]
-    pictures: list[str]
+    run: str
+    report: str | None
 
 
 def run_demo(out: Path, *, as_json: bool) -> None:
-    """Stream the digits, print what was found, write two pictures to `out`."""
+    """Stream the digits into a run, print what was found, write the report."""
     console = Console(stderr=as_json)
     data = digits()
     # The file comes writer by writer: shuffled, the stream is stationary.
@@ -63,17 +67,58 @@ def run_demo(out: Path, *, as_json: bool) -> None:
         f"Streaming {len(order)} images of handwritten digits, each a document of ink over "
         "64 pixels, once.\nNeither the digits nor their number are given to the model.\n"
     )
-    started = time.perf_counter()
+    began = time.perf_counter()
     with console.status("compiling (first run only) ..."):
-        _model().partial_fit(images[:1]).predict(images[:1])
-    compile_seconds = time.perf_counter() - started
+        make_model(MODEL, "counts").partial_fit(images[:1]).predict(images[:1])
+    compile_seconds = time.perf_counter() - began
 
-    model = _model()
-    rows_seen, n_clusters, evidence, seconds = _stream(model, images, console)
-    positions = model.predict(images)
+    source, folder = out / "digits.npz", out / "run"
+    out.mkdir(parents=True, exist_ok=True)
+    if (folder / "config.json").exists():  # of an earlier demo
+        shutil.rmtree(folder)
+    save_npz(source, images)
+    feed = _stream(folder, source)
+
+    run = Run(folder)
+    positions = run.model.predict(images)
+    scores = agreement(labels, positions)
+    result = DemoResult(
+        feed.n_rows,
+        feed.n_rows / feed.seconds_in_pass,
+        compile_seconds,
+        run.model.n_clusters_,
+        run.model.total_log_evidence_,
+        run.model.total_log_evidence_ / feed.n_rows,
+        scores.nmi,
+        scores.ari,
+        scores.purity,
+        _summaries(run, labels, positions),
+        str(folder),
+        _report(run, out, console),
+    )
+    if as_json:
+        write_json(asdict(result))
+    else:
+        _print(result, console)
+
+
+def _stream(folder: Path, source: Path) -> Feed:
+    """Feed the images to a model, as ``bnpstream fit`` would."""
+    feed = start(folder, RunOptions((str(source),), model=MODEL))
+    assert feed.writer is not None
+    with feed.writer, Interrupts() as interrupts, ProgressDisplay() as progress:
+        feed.run(Pace(batch_rows=BATCH_ROWS), interrupts, progress)
+    return feed
+
+
+def _summaries(
+    run: Run, labels: NDArray[np.intp], positions: NDArray[np.intp]
+) -> list[ClusterSummary]:
+    """Return what every cluster turned out to be, the heaviest first."""
+    model = run.model
     majority, shares = majority_labels(labels, positions, model.n_clusters_)
     sizes = np.bincount(positions, minlength=model.n_clusters_)
-    summaries = [
+    return [
         ClusterSummary(
             int(model.cluster_ids_[k]),
             float(model.weights_[k]),
@@ -83,93 +128,19 @@ def run_demo(out: Path, *, as_json: bool) -> None:
         )
         for k in np.argsort(-model.weights_, kind="stable")
     ]
-    scores = agreement(labels, positions)
-    result = DemoResult(
-        len(order),
-        len(order) / seconds,
-        compile_seconds,
-        model.n_clusters_,
-        model.total_log_evidence_,
-        model.total_log_evidence_ / len(order),
-        scores.nmi,
-        scores.ari,
-        scores.purity,
-        summaries,
-        _draw(out, model, majority, rows_seen, n_clusters, evidence, console),
-    )
-    if as_json:
-        json.dump(asdict(result), sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        _print(result, console)
 
 
-def _model() -> StreamingMixture:
-    return StreamingMixture(
-        prior=normalized_inverse_gaussian(concentration=1, tilt=1),
-        likelihood=DirichletMultinomial(alpha=2.0),
-    )
-
-
-def _stream(
-    model: StreamingMixture, images: csr_array, console: Console
-) -> tuple[list[int], list[int], list[float], float]:
-    """Feed the rows in batches; return rows and clusters after each, evidence, and seconds."""
-    rows_seen, n_clusters, evidence, seconds = [], [], [], 0.0
-    n = images.shape[0]
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("images  {task.fields[clusters]} clusters"),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=n, clusters=0)
-        for start in range(0, n, BATCH_ROWS):
-            batch = images[start : start + BATCH_ROWS]
-            tick = time.perf_counter()
-            model.partial_fit(batch)
-            seconds += time.perf_counter() - tick
-            rows_seen.append(model.n_samples_seen_)
-            n_clusters.append(model.n_clusters_)
-            evidence.extend(model.log_evidence_.tolist())
-            progress.update(task, completed=model.n_samples_seen_, clusters=model.n_clusters_)
-    return rows_seen, n_clusters, evidence, seconds
-
-
-def _draw(
-    out: Path,
-    model: StreamingMixture,
-    majority: np.ndarray,
-    rows_seen: list[int],
-    n_clusters: list[int],
-    evidence: list[float],
-    console: Console,
-) -> list[str]:
-    if importlib.util.find_spec("matplotlib") is None:
+def _report(run: Run, out: Path, console: Console) -> str | None:
+    """Write the report; say what to install where that cannot be done."""
+    missing = [name for name in ("matplotlib", "jinja2") if importlib.util.find_spec(name) is None]
+    if missing:
         console.print(
-            "No pictures: matplotlib is missing; pip install 'bnpstream[plots]'", markup=False
+            f"No report: {missing[0]} is missing; pip install 'bnpstream[report]'", markup=False
         )
-        return []
-    import matplotlib as mpl
+        return None
+    from bnpstream.report import write_report
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from bnpstream.plots import plot_clusters, plot_evidence, plot_means
-
-    out.mkdir(parents=True, exist_ok=True)
-    captions = [f"mostly {digit}" if digit >= 0 else "" for digit in majority]
-    means = plot_means(model.means_, model.weights_, IMAGE, captions)
-    course, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 5.6), layout="constrained")
-    starts = [0, *rows_seen[:-1]]
-    plot_clusters(rows_seen, n_clusters, ax=top)
-    plot_evidence(
-        rows_seen, np.add.reduceat(evidence, starts) / np.subtract(rows_seen, starts), ax=bottom
-    )
-    figures: dict[str, Any] = {"clusters.png": means.figure, "stream.png": course}
-    for name, figure in figures.items():
-        figure.savefig(out / name, dpi=150)
-    return [str(out / name) for name in figures]
+    return str(write_report(run.describe(image_shape=IMAGE), out / "report.html"))
 
 
 def _print(result: DemoResult, console: Console) -> None:
@@ -196,7 +167,8 @@ def _print(result: DemoResult, console: Console) -> None:
         "evidence (sum of one-step-ahead log predictives)",
         f"{result.log_evidence:,.0f} nats, {result.log_evidence_per_row:.1f} a row",
     )
-    summary.add_row("speed", f"{result.rows_per_second:,.0f} rows/s")
+    summary.add_row("speed of the pass", f"{result.rows_per_second:,.0f} rows/s")
     console.print(summary)
-    for picture in result.pictures:
-        console.print(f"picture: {picture}", soft_wrap=True, markup=False)
+    for name, path in (("run", result.run), ("report", result.report)):
+        if path is not None:
+            console.print(f"{name}: {path}", soft_wrap=True, markup=False)
