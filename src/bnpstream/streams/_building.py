@@ -44,7 +44,7 @@ class Building:
     source : str
         Name of the file.
     before : int
-        Records of other files that come before this one's.
+        Records that come before those of this file.
 
     Attributes
     ----------
@@ -125,6 +125,11 @@ class Building:
             show(line, BEGINNING),
         )
         self._marks.append(_Mark(self.current, stray is None, reject))
+
+    def start_file(self) -> None:
+        """Count records and lines anew, with those so far before them."""
+        self.before += self.first
+        self.first, self.progress = 0, Progress()
 
     def take(self, *, is_end: bool = False) -> Taken:
         """Take what is complete out of the batch; at the end of a broken file, all rejects too."""

@@ -43,8 +43,7 @@ def read_batches(
 
     The file is entered at `start.offset`, or read up to `start.in_file` if that is None.
     """
-    before = start.records - start.in_file
-    building = Building(parser.rules, file.path, before)
+    building = Building(parser.rules, file.path, start.records - start.in_file)
     can_enter = parser.n_records is None and file.is_plain
     if start.offset is None:
         blocks = without_header(
@@ -57,6 +56,7 @@ def read_batches(
         building.progress = Progress(n_lines=start.line)
         building.first = start.in_file
     for taken, offset in gather(blocks, parser, building, batch_rows, start.in_file, file.waiting):
+        before = building.before
         numbers = [before + number for number in taken.numbers]
         yield (
             Records(
@@ -109,6 +109,17 @@ def gather(
     resize()
     try:
         for block in blocks:
+            if block.is_new:
+                if parser.n_records is not None:
+                    raise ValueError(
+                        f"{building.source}: it was cut or replaced while it was read, so that its "
+                        "first lines say nothing about the rest: start afresh"
+                    )
+                if building.progress.n_records:
+                    yield from take()
+                building.start_file()
+                skip = 0
+                resize()
             text = np.frombuffer(block.text, dtype=np.uint8)
             building.progress = building.progress._replace(at=0)
             while True:
