@@ -72,6 +72,16 @@ def test_reading_goes_on_from_every_position(tmp_path, format, packer, batch_row
             assert after == whole[after.records - 1][1]
 
 
+@pytest.mark.parametrize(("format", "packer"), CASES)
+def test_a_shorter_file_is_not_the_same(tmp_path, format, packer):
+    rows = random_counts(1)
+    write(tmp_path, PACKERS[packer](WRITERS[format](rows)))
+    *_, (_, start) = read(str(tmp_path / "rows"), format, n_features=9)
+    path = write(tmp_path, PACKERS[packer](WRITERS[format](rows[:12])))
+    with pytest.raises(ValueError, match=r"it is not the same (file|input); start afresh"):
+        read(path, format, 4, start, n_features=9)
+
+
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 def test_resuming_reports_the_same_rejects(tmp_path, format):
     text = WRITERS[format](random_counts(2)).decode()
@@ -424,6 +434,12 @@ def test_counts_of_svmlight_may_be_spelt_as_real_numbers(tmp_path, spelling):
     source = open_source(path, Options("svmlight"))
     assert source.schema.kind == "counts"
     assert dense(source.batches()) == [[3, 1]]
+
+
+def test_counts_of_zero_are_left_out(tmp_path):
+    ((records, _),) = read(write(tmp_path, "1 1:0 2:3\n"), "svmlight")
+    assert records.rows.nnz == 1
+    assert records.rows.toarray().tolist() == [[0, 3]]
 
 
 def test_queries_and_comments_of_svmlight_are_skipped(tmp_path):

@@ -45,12 +45,18 @@ def read_batches(
     """
     building = Building(parser.rules, file.path, start.records - start.in_file)
     can_enter = parser.n_records is None and file.is_plain
-    if start.offset is None:
+    if start.offset is None or not can_enter:
         blocks = without_header(
             line_blocks(file, parser.rules.max_line_bytes), parser.n_header_lines
         )
         building.progress = Progress(n_lines=parser.n_header_lines)
     else:
+        # A last line without its end counts as if it had one.
+        if file.size is not None and file.size + 1 < start.offset:
+            raise ValueError(
+                f"{file.path}: it has {file.size} bytes, but {start.offset} were read before: "
+                "it is not the same file; start afresh"
+            )
         file.seek(start.offset)
         blocks = line_blocks(file, parser.rules.max_line_bytes, start.offset)
         building.progress = Progress(n_lines=start.line)
@@ -147,6 +153,11 @@ def gather(
         yield from take()
     if building.progress.n_records:
         yield from take()
+    if building.first < skip:
+        raise ValueError(
+            f"{building.source}: it has {building.first} records, but {skip} were read before: "
+            "it is not the same input; start afresh"
+        )
 
 
 def _advance(parser: LineParser, raw: bytes, text: NDArray[np.uint8], building: Building) -> None:
