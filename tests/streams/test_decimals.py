@@ -43,6 +43,19 @@ def test_numbers_halfway_between_two_doubles(tmp_path):
     assert np.array_equal(values(texts, tmp_path), [float(text) for text in texts])
 
 
+def test_numbers_about_halfway_are_read_with_care(tmp_path, monkeypatch):
+    seen, judge = [], PairParser.judge
+
+    def watch(self, line, building):
+        seen.append(line)
+        return judge(self, line, building)
+
+    monkeypatch.setattr(PairParser, "judge", watch)
+    whole = 1 << 52
+    values([f"{whole}.25", f"{whole}.5"], tmp_path)
+    assert set(seen) == {b"1 1:%d.5" % whole}
+
+
 @pytest.mark.parametrize(
     "text", ["5e-324", "1.7976931348623157e308", "1e-400", "0e999", "0.0e-7", "000.25", ".5", "5."]
 )

@@ -11,6 +11,7 @@ import pytest
 from number_files import TEXT_FORMATS, WRITERS, dense, random_counts, read, rejects, write
 from scipy import sparse
 
+from bnpstream.streams import _entries
 from bnpstream.streams.records import Options, Reject
 from bnpstream.streams.source import open_source
 
@@ -90,6 +91,22 @@ def test_a_document_is_rejected_once_and_all_its_entries_go(tmp_path):
     # It is in the batch that would have had the document.
     assert [len(records.rejects) for records, _ in batches] == [1, 0]
     assert [position.records for _, position in batches] == [2, 3]
+
+
+def test_many_entries_out_of_order_end_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(_entries, "MOST_STRAYS", 3)
+    strays = ["1 1 1\n"] * 4
+    for n_strays in (3, 4):
+        text = "9\n2\n7\n1 1 1\n2 1 5\n" + "".join(strays[:n_strays]) + "8 1 1\n9 1 1\n"
+        path = write(tmp_path, text)
+        batches = open_source(path, Options("uci")).batches(1)
+        assert dense([next(batches)]) == [[1, 0]]
+        if n_strays == 3:
+            assert len(rejects(batches)) == 3
+        else:
+            assert len(next(batches)[0].rejects) == 3
+            with pytest.raises(ValueError, match="line 9: more than 3 entries are out of order"):
+                next(batches)
 
 
 def test_more_entries_than_announced_end_the_file(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from bnpstream.kernels.digits import REALS
+from bnpstream.kernels.digits import COUNTS, REALS
 from bnpstream.kernels.parsing import Progress, Room, Rules
 from bnpstream.streams._files import show
 from bnpstream.streams.records import BEGINNING, Reject
@@ -44,7 +44,7 @@ class Building:
     source : str
         Name of the file.
     before : int
-        Records of other files that come before this one's.
+        Records that come before those of this file.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Building:
         self.source, self.before = source, before
         # Much code that takes sparse matrices, scikit-learn's included, wants 32-bit indices.
         self._index_type = np.int32 if rules.n_columns <= np.iinfo(np.int32).max else np.int64
-        self._n_columns = rules.n_columns
+        self._n_columns, self._has_zeros = rules.n_columns, rules.values == COUNTS
         value_type = np.float64 if rules.values == REALS else np.int64
         self.room = Room(
             np.empty(_FIRST_ROOM, dtype=self._index_type),
@@ -69,6 +69,7 @@ class Building:
         )
         self.first, self.progress = 0, Progress()
         self._marks: list[_Mark] = []
+        self._spoilt = -1
 
     @property
     def is_complete(self) -> bool:
@@ -83,7 +84,7 @@ class Building:
     @property
     def is_spoilt(self) -> bool:
         """Return whether the record that is being read is rejected already."""
-        return any(mark.spoils and mark.record == self.current for mark in self._marks)
+        return self._spoilt == self.current
 
     def resize(self, n_records: int) -> None:
         """Let the batch have this many records."""
@@ -125,6 +126,13 @@ class Building:
             show(line, BEGINNING),
         )
         self._marks.append(_Mark(self.current, stray is None, reject))
+        if stray is None:
+            self._spoilt = self.current
+
+    def start_file(self) -> None:
+        """Count records and lines anew, with those so far before them."""
+        self.before += self.first
+        self.first, self.progress, self._spoilt = 0, Progress(), -1
 
     def take(self, *, is_end: bool = False) -> Taken:
         """Take what is complete out of the batch; at the end of a broken file, all rejects too."""
@@ -137,6 +145,8 @@ class Building:
             shape=(n_records, self._n_columns),
         )
         rows.sum_duplicates()
+        if self._has_zeros:
+            rows.eliminate_zeros()
         numbers = range(self.first, self.first + n_records)
         done = [mark for mark in self._marks if is_end or mark.record < numbers.stop]
         spoilt = {mark.record for mark in done if mark.spoils}

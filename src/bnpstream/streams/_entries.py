@@ -13,6 +13,9 @@ from bnpstream.streams._values import read_value, read_whole
 
 __all__ = ["EntryParser", "Header", "Wording"]
 
+MOST_STRAYS = 1000
+"""More entries out of order are no accident: the file is sorted in another way, or not at all."""
+
 
 class Header(NamedTuple):
     """How many rows, columns and entries a file announces, and in how many lines it does."""
@@ -59,6 +62,7 @@ class EntryParser:
         self.rules = Rules(header.n_columns, 1, values, max_line_bytes)
         self.n_records: int | None = header.n_rows
         self.n_header_lines = header.n_lines
+        self._n_strays = 0
 
     def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
         """Parse regular lines; return how far that went."""
@@ -95,6 +99,12 @@ class EntryParser:
         if expected is None and numbers is not None:
             building.append([numbers[1] - 1], [numbers[2]])
         else:
+            self._n_strays += is_stray
+            if self._n_strays > MOST_STRAYS:
+                raise ValueError(
+                    f"{self._path}, line {building.progress.n_lines + 1}: more than {MOST_STRAYS} "
+                    f"entries are out of order: sort them by {wording.row}"
+                )
             is_known = row is not None and 1 <= row <= header.n_rows
             stray = row - 1 if row is not None and is_known else building.current
             building.reject(line, expected or wording.entry, stray=stray if is_stray else None)

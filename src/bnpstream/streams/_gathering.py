@@ -43,20 +43,26 @@ def read_batches(
 
     The file is entered at `start.offset`, or read up to `start.in_file` if that is None.
     """
-    before = start.records - start.in_file
-    building = Building(parser.rules, file.path, before)
+    building = Building(parser.rules, file.path, start.records - start.in_file)
     can_enter = parser.n_records is None and file.is_plain
-    if start.offset is None:
+    if start.offset is None or not can_enter:
         blocks = without_header(
             line_blocks(file, parser.rules.max_line_bytes), parser.n_header_lines
         )
         building.progress = Progress(n_lines=parser.n_header_lines)
     else:
+        # A last line without its end counts as if it had one.
+        if file.size is not None and file.size + 1 < start.offset:
+            raise ValueError(
+                f"{file.path}: it has {file.size} bytes, but {start.offset} were read before: "
+                "it is not the same file; start afresh"
+            )
         file.seek(start.offset)
         blocks = line_blocks(file, parser.rules.max_line_bytes, start.offset)
         building.progress = Progress(n_lines=start.line)
         building.first = start.in_file
     for taken, offset in gather(blocks, parser, building, batch_rows, start.in_file, file.waiting):
+        before = building.before
         numbers = [before + number for number in taken.numbers]
         yield (
             Records(
@@ -109,6 +115,17 @@ def gather(
     resize()
     try:
         for block in blocks:
+            if block.is_new:
+                if parser.n_records is not None:
+                    raise ValueError(
+                        f"{building.source}: it was cut or replaced while it was read, so that its "
+                        "first lines say nothing about the rest: start afresh"
+                    )
+                if building.progress.n_records:
+                    yield from take()
+                building.start_file()
+                skip = 0
+                resize()
             text = np.frombuffer(block.text, dtype=np.uint8)
             building.progress = building.progress._replace(at=0)
             while True:
@@ -136,6 +153,11 @@ def gather(
         yield from take()
     if building.progress.n_records:
         yield from take()
+    if building.first < skip:
+        raise ValueError(
+            f"{building.source}: it has {building.first} records, but {skip} were read before: "
+            "it is not the same input; start afresh"
+        )
 
 
 def _advance(parser: LineParser, raw: bytes, text: NDArray[np.uint8], building: Building) -> None:

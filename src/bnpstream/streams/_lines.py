@@ -16,6 +16,8 @@ class Block(NamedTuple):
     """Lines, each with its end; where the file lacks the last one, it is added."""
     end: int
     """Bytes of the file behind it once these lines are."""
+    is_new: bool = False
+    """Whether a file that is followed was cut or replaced, and these are its first lines."""
 
 
 def line_blocks(file: ByteReader, max_line_bytes: int, offset: int = 0) -> Iterator[Block]:
@@ -33,8 +35,13 @@ def line_blocks(file: ByteReader, max_line_bytes: int, offset: int = 0) -> Itera
     left, is_cut = b"", False
     # What is shown of a line must not depend on where blocks end.
     kept_bytes = max(max_line_bytes + 1, 4 * BEGINNING)
-    end = offset
+    end, restarts, is_new = offset, file.restarts, False
     for piece in file.blocks():
+        if file.restarts != restarts:
+            if left:  # nobody will write its end
+                yield Block(left + b"\n", end + 1, is_new)
+            left, is_cut = b"", False
+            end, restarts, is_new = 0, file.restarts, True
         end += len(piece)
         until = piece.rfind(b"\n") + 1
         if until == 0:
@@ -45,15 +52,16 @@ def line_blocks(file: ByteReader, max_line_bytes: int, offset: int = 0) -> Itera
         since = 0
         if is_cut:
             since = piece.index(b"\n") + 1
-            yield Block(left + b"\n", end - len(piece) + since)
-            left, is_cut = b"", False
+            yield Block(left + b"\n", end - len(piece) + since, is_new)
+            left, is_cut, is_new = b"", False, False
         if until > since:
             text = b"".join([left, memoryview(piece)[since:until]])
-            yield Block(text, end - len(piece) + until)
+            yield Block(text, end - len(piece) + until, is_new)
             del text
+            is_new = False
         left = piece[until:]
     if left:
-        yield Block(left + b"\n", end + 1)
+        yield Block(left + b"\n", end + 1, is_new)
 
 
 def first_block(file: ByteReader) -> Block:

@@ -63,6 +63,11 @@ class NpzReader(Reader):
                     yield records, Position(before + until, start.file, until, until)
                 self.file.consumed = (self.file.size or 0) * until // matrix.n_rows
                 first = until
+            if matrix.n_rows < start.in_file:
+                raise ValueError(
+                    f"{self.file.path}: it has {matrix.n_rows} rows, but {start.in_file} were read "
+                    "before: it is not the same file; start afresh"
+                )
 
     def _records(
         self, rows: sparse.csr_array, faults: dict[int, tuple[str, str]], first: int, before: int
