@@ -131,10 +131,35 @@ def test_bad_numbers_are_rejected_in_a_table_of_numbers_too(tmp_path, cell):
 
 
 def test_a_quote_that_never_closes_spoils_one_line(tmp_path):
-    content = b"note,size\nx,1\n" + b'"stray,2\n' + b"y,3\n" * 5000
-    _, rows, [reject] = read_text(tmp_path, "a.csv", content, max_line_bytes=1000)
-    assert rows == [["x", 1.0]] + [["y", 3.0]] * 5000
+    content = 'note,size\nx,1\n"stray,2\n' + "".join(f"y,{i}\n" for i in range(300_000))
+    path = write(tmp_path, "a.csv", content)
+    source = open_source(path, Options(max_line_bytes=1000))
+    (batch, _), *_ = source.batches(2)
+    [reject] = batch.rejects
     assert (reject.line, reject.beginning) == (3, '"stray,2')
+    records, rejects = read_all(source)
+    assert [row for _, _, row, _ in records] == [["x", 1.0]] + [
+        ["y", float(i)] for i in range(300_000)
+    ]
+    assert rejects == [reject]
+
+
+def test_a_quote_that_never_closes_is_not_waited_for(tmp_path):
+    content = 'note,size\nx,1\n"stray,2\n' + "y,1\n" * 1_000_000
+    source = open_source(write(tmp_path, "a.csv", content), Options(max_line_bytes=1000))
+    batches = source.batches(2)
+    assert len(next(batches)[0].rejects) == 1
+    assert source.progress() < 0.6  # what was looked at to find the types
+
+
+def test_a_reject_names_the_first_line_of_its_record(tmp_path):
+    content = 'a,b\n1,2\n3,4\n"x\ny\nz"\n5,6\n"x\ny",7,8\n'
+    _, rows, rejects = read_text(tmp_path, "a.csv", content)
+    assert rows == [(1, 2), (3, 4), (5, 6)]
+    assert [(reject.line, reject.beginning) for reject in rejects] == [
+        (4, '"x\ny\nz"'),
+        (8, '"x\ny",7,8'),
+    ]
 
 
 def test_a_quote_inside_a_field_is_just_a_quote(tmp_path):
