@@ -214,6 +214,13 @@ def test_texts_without_end_are_cut():
     assert len(page) < 150_000
 
 
+def test_rare_reasons_go_together():
+    reasons = [(f"reason {i}", i + 1) for i in range(30)]
+    words = Page(render_report(small_run(reject_reasons=reasons))).words()
+    assert "Rejected records reason 29 30 reason 28 29" in words
+    assert "reason 10 11 other reasons 55 Settings" in words
+
+
 def test_images_are_shown_for_pixels(pixels):
     page = Page(render_report(pixels))
     images = page.attributes("src")

@@ -54,13 +54,15 @@ def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.
     >>> count_events([100, 200], log)["birth"].tolist()
     [2, 0]
     """
-    ends = np.asarray(rows_seen)
-    counts = {kind: np.zeros(ends.size, dtype=int) for kind in ("birth", "merge", "death")}
+    ends = np.asarray(rows_seen, dtype=np.int64)
+    times: dict[str, list[int]] = {"birth": [], "merge": [], "death": []}
     for event in events:
-        # A row that ends a bin belongs to it; what happens after the last row goes to the last.
-        bin = min(int(np.searchsorted(ends, event.n_observations)), ends.size - 1)
-        counts[event.kind][bin] += 1
-    return counts
+        times[event.kind].append(event.n_observations)
+    # A row that ends a bin belongs to it; what happens after the last row goes to the last.
+    return {
+        kind: np.bincount(np.searchsorted(ends[:-1], found), minlength=ends.size)
+        for kind, found in times.items()
+    }
 
 
 def _without_sign(value: float, position: int) -> str:

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from bnpstream.jobs.description import ClusterDescription, Feature, RunDescription
 from bnpstream.report.pictures import difference, ink, trend_path
-from bnpstream.report.wording import LONGEST_EXCERPT, LONGEST_WORD, number, percent, shorten, whole
+from bnpstream.report.wording import (
+    LONGEST_EXCERPT,
+    LONGEST_WORD,
+    number,
+    percent,
+    shorten,
+    times,
+    whole,
+)
 
 DETAILED = 200
 """Heaviest clusters that can be opened: what a page carries easily."""
@@ -148,7 +156,7 @@ def lift_bars(features: list[Feature]) -> list[Bar]:
     lifts = [math.log1p(max(word.lift, 0.0)) for word in features]
     longest = max(lifts, default=0.0)
     return [
-        Bar(_name(word), f"{number(word.lift, 2)}\u00d7", _length(lift, longest))
+        Bar(_name(word), times(word.lift), _length(lift, longest))
         for word, lift in zip(features[:FEATURES], lifts, strict=False)
     ]
 

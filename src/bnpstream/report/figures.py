@@ -10,7 +10,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, SIZE
+from bnpstream.plots.style import BLUE, ORANGE, PURPLE, SIZE
 
 INK = "#123456"
 """Stands for the colour of text and axes: no picture uses it for anything else."""
@@ -19,7 +19,6 @@ COLOURS = {
     INK: "var(--ink-soft)",
     BLUE: "var(--blue)",
     ORANGE: "var(--orange)",
-    GREEN: "var(--green)",
     PURPLE: "var(--purple)",
 }
 

@@ -22,10 +22,13 @@ from bnpstream.report.wording import (
     percent,
     setting,
     shorten,
+    times,
     whole,
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
+REASONS = 20
+"""For rejecting a record that are told apart."""
 NOUNS = {"words": "documents", "columns": "rows", "pixels": "images"}
 
 
@@ -79,14 +82,13 @@ def render_report(description: RunDescription) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"whole": whole, "percent": percent, "setting": setting}
+    environment.filters |= {"whole": whole, "percent": percent, "setting": setting, "times": times}
     script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
     rows = rows_of(run)
     return environment.get_template("page.html").render(
         run=run,
         noun=NOUNS[run.kind],
         facts=list(_facts(run)),
-        half=_half(run),
         charts=charts_of(run),
         bins=bins_of(run),
         rows=rows,
@@ -123,8 +125,13 @@ def _half(run: RunDescription) -> int:
 
 
 def _reject_bars(run: RunDescription) -> list[Bar]:
-    most = max((count for _, count in run.reject_reasons), default=0)
+    """Return the commonest reasons; what is left goes together."""
+    ordered = sorted(run.reject_reasons, key=lambda reason: -reason[1])
+    shown, rest = ordered[:REASONS], sum(count for _, count in ordered[REASONS:])
+    if rest:
+        shown.append(("other reasons", rest))
+    most = max((count for _, count in shown), default=1)
     return [
         Bar(shorten(reason, LONGEST_EXCERPT), whole(count), round(100 * count / max(most, 1), 1))
-        for reason, count in run.reject_reasons
+        for reason, count in shown
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 LONGEST_WORD = 40
-LONGEST_EXCERPT = 180
+LONGEST_EXCERPT = 140
 LONGEST_SETTING = 400
 """Characters shown, so that no input makes the page grow without bound."""
 
@@ -46,6 +46,19 @@ def number(value: float | None, digits: int = 4) -> str:
     if abs(value) >= 10**digits:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
+
+
+def times(ratio: float | None) -> str:
+    """Return a ratio, or a dash for what is not known.
+
+    Examples
+    --------
+    >>> times(12.34) == "12\u00d7", times(1.84) == "1.8\u00d7", times(None)
+    (True, True, '-')
+    """
+    if ratio is None or not math.isfinite(ratio):
+        return "-"
+    return f"{ratio:,.0f}\u00d7" if ratio >= 10 else f"{ratio:.1f}\u00d7"
 
 
 def duration(seconds: float) -> str:

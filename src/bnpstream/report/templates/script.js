@@ -34,7 +34,9 @@
     const rows = [...body.rows].map((element, place) => ({
       element,
       place,
-      text: element.textContent.replace(/\s+/g, " ").toLowerCase(),
+      text: [element.dataset.id, ...[...element.querySelectorAll("bdi")].map((part) => part.textContent)]
+        .join(" ")
+        .toLowerCase(),
     }));
     const search = document.getElementById("search");
     const select = document.getElementById("sort");
