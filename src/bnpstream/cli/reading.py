@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,7 +16,7 @@ from bnpstream.jobs.describing import Run, guess_image_shape
 from bnpstream.jobs.description import ClusterDescription, Feature
 from bnpstream.jobs.scoring import evaluate, predict, source_for
 from bnpstream.mixture import survivor
-from bnpstream.streams import read_labels
+from bnpstream.streams.reading import ByteReader
 
 
 def write_json(value: Any) -> None:
@@ -30,7 +31,7 @@ def run_evaluate(
 ) -> None:
     """Print how well a run predicts records."""
     run = Run(folder)
-    truth = None if labels is None else np.asarray(read_labels(labels))
+    truth = None if labels is None else _labels(labels)
     found = asdict(evaluate(run, source_for(run, source, format=format), truth))
     if as_json:
         write_json(found)
@@ -43,6 +44,12 @@ def run_evaluate(
             shown = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
             table.add_row(name.replace("_", " "), shown)
     Console().print(table)
+
+
+def _labels(path: Path) -> NDArray[np.str_]:
+    """Read a file with a label a line; any text is one."""
+    with ByteReader(str(path)) as file:
+        return np.array(b"".join(file.blocks()).decode().splitlines(), dtype=np.str_)
 
 
 def run_predict(folder: Path, source: list[str], format: str | None, *, as_json: bool) -> None:

@@ -27,6 +27,8 @@ from bnpstream.streams.tokens import count_words
 __all__ = ["CsvReader", "TsvReader"]
 
 _MISSING = frozenset({"", "na", "nan", "null"})
+MOST = 0.95
+"""Share of the first cells of a column that must be numbers, or truth values, for it to be such."""
 _TRUTH = {"true": True, "false": False}
 
 
@@ -188,13 +190,18 @@ def _is_header(first: list[str], rest: list[list[str]], options: Options) -> boo
 
 
 def _type_of(cells: list[str]) -> str | None:
-    """Return the type of a column with some cells, None if all are missing."""
+    """Return the type of a column with some cells, None if all are missing.
+
+    A few that do not fit are bad cells, not another type.
+    """
     there = [cell for cell in cells if not _is_missing(cell)]
     if not there:
         return None
-    if all(map(_is_number, there)):
+    enough = MOST * len(there)
+    if sum(map(_is_number, there)) >= enough:
         return "number"
-    return "truth" if all(cell.strip().lower() in _TRUTH for cell in there) else "label"
+    truths = sum(cell.strip().lower() in _TRUTH for cell in there)
+    return "truth" if truths >= enough else "label"
 
 
 def _is_missing(cell: str) -> bool:
