@@ -42,7 +42,9 @@ class SvmlightParser(PairParser):
 
     def is_record(self, line: bytes) -> bool:
         """Return whether there is more than a comment."""
-        return not line.partition(b"#")[0].isspace() and not line.startswith(b"#") and line != b""
+        content = line.lstrip()
+        # What is blank may have been cut.
+        return not content.startswith(b"#") if content else len(line) > self.rules.max_line_bytes
 
     def read(self, line: bytes) -> Pairs:
         """Return what a line says."""
