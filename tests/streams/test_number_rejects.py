@@ -96,7 +96,7 @@ def test_a_document_is_rejected_once_and_all_its_entries_go(tmp_path):
 
 
 def test_a_document_stays_rejected_while_its_entries_still_come(tmp_path):
-    pieces = [b"3\n2\n6\n1 1 1\n2 2 2\n", b"2 1 x\n", b"2 2 1\n", b"1 1 1\n", b"3 1 1\n"]
+    pieces = [b"3\n2\n6\n1 1 1\n2 2 2\n2 1 x\n", b"2 2 1\n", b"1 1 1\n", b"3 1 1\n"]
 
     class Slow(ByteReader):
         def blocks(self):
