@@ -39,6 +39,7 @@ class SvmlightParser(PairParser):
     """Knows what lines ``label id:value id:value ...`` mean."""
 
     has_labels = True
+    wording = ("ids", "columns")
 
     def is_record(self, line: bytes) -> bool:
         """Return whether there is more than a comment."""
