@@ -12,8 +12,10 @@ from number_files import TEXT_FORMATS, WRITERS, dense, random_counts, read, reje
 from scipy import sparse
 
 from bnpstream.streams import _entries
-from bnpstream.streams.records import Options, Reject
+from bnpstream.streams.reading import ByteReader
+from bnpstream.streams.records import Options, Position, Reject
 from bnpstream.streams.source import open_source
+from bnpstream.streams.uci import DocwordReader
 
 MANY_DIGITS = "9" * 19
 
@@ -91,6 +93,29 @@ def test_a_document_is_rejected_once_and_all_its_entries_go(tmp_path):
     # It is in the batch that would have had the document.
     assert [len(records.rejects) for records, _ in batches] == [1, 0]
     assert [position.records for _, position in batches] == [2, 3]
+
+
+def test_a_document_stays_rejected_while_its_entries_still_come(tmp_path):
+    pieces = [b"3\n2\n6\n1 1 1\n2 2 2\n2 1 x\n", b"2 2 1\n", b"1 1 1\n", b"3 1 1\n"]
+
+    class Slow(ByteReader):
+        def blocks(self):
+            return iter(pieces)
+
+        def waiting(self):
+            return False
+
+    with Slow(write(tmp_path, b"".join(pieces))) as file:
+        schema = DocwordReader.find_schema(file, Options())
+        batches = list(DocwordReader(file, schema, Options()).batches(9, Position()))
+    assert [position.in_file for _, position in batches] == [1, 2, 3]
+    assert [records.numbers for records, _ in batches] == [[0], [], [2]]
+    assert [[reject.line for reject in records.rejects] for records, _ in batches] == [
+        [],
+        [6, 8],
+        [],
+    ]
+    assert dense(batches) == [[1, 0], [1, 0]]
 
 
 def test_many_entries_out_of_order_end_the_file(tmp_path, monkeypatch):
@@ -247,12 +272,14 @@ BAD_PAIRS = [
     ("svmlight", "1 1:2 quid:3", "a label and pairs"),
     ("svmlight", "1 qid:x 1:3", "a label and pairs"),
     ("svmlight", "1 1:2 qid:3", "a label and pairs"),
+    ("svmlight", "1 qid: 1:3", "a label and pairs"),
+    ("svmlight", "1 qid:3 qid:4 1:3", "a label and pairs"),
     ("svmlight", f"1 {MANY_DIGITS}:2", "a label and pairs"),
     ("svmlight", "1 1:x", "values that are whole numbers"),
     ("svmlight", "1 1:nan", "values that are whole numbers"),
     ("svmlight", f"1 1:{MANY_DIGITS}", "values that are whole numbers"),
-    ("svmlight", "1 4:7", "word ids in 1..3, as there are 3 words"),
-    ("svmlight", "1 0:7", "word ids in 1..3, as there are 3 words"),
+    ("svmlight", "1 4:7", "ids in 1..3, as there are 3 columns"),
+    ("svmlight", "1 0:7", "ids in 1..3, as there are 3 columns"),
 ]
 
 
@@ -302,14 +329,15 @@ def test_no_ids_at_all(tmp_path, format):
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 @pytest.mark.parametrize("length", [101, 150, 3_000_000])
-@pytest.mark.parametrize("filling", [" ", "x", "1"])
-def test_a_line_that_is_too_long_is_a_reject(tmp_path, format, length, filling):
+@pytest.mark.parametrize(
+    ("n_kept", "filling"), [(None, b" "), (2, b" "), (2, b"x"), (2, b"1"), (0, b" ")]
+)
+def test_a_line_that_is_too_long_is_a_reject(tmp_path, format, length, n_kept, filling):
     rows = np.ones((6, 2), dtype=int)
     lines = WRITERS[format](rows).split(b"\n")
     whole = read(write(tmp_path, b"\n".join(lines)), format, max_line_bytes=100)
     assert rejects(whole) == []
-    start = lines[-3][:1] + b" "
-    lines[-3] = start + filling.encode() * (length - len(start))
+    lines[-3] = lines[-3][:n_kept].ljust(length, filling)
     path = write(tmp_path, b"\n".join(lines))
     batches = read(path, format, 2, max_line_bytes=100, n_features=2)
     (reject,) = rejects(batches)
@@ -350,8 +378,11 @@ def save(path, **arrays) -> str:
 
 
 def test_a_matrix_that_scipy_reads(tmp_path):
-    path = save(tmp_path / "rows.npz")
-    assert dense(read(path, "npz", 3)) == sparse.load_npz(path).toarray().tolist()
+    for indices in ([0, 0, 2, 1], [0, 2, 0, 1], [0, 2, 2, 1]):
+        path = save(tmp_path / "rows.npz", indices=np.array(indices))
+        batches = read(path, "npz", 3)
+        assert dense(batches) == sparse.load_npz(path).toarray().tolist()
+        assert all(records.rows.has_canonical_format for records, _ in batches)
 
 
 @pytest.mark.parametrize(
@@ -359,7 +390,7 @@ def test_a_matrix_that_scipy_reads(tmp_path):
 )
 def test_types_of_values(tmp_path, dtype):
     data = np.array([1, 1, 0, 1], dtype=dtype)
-    path = save(tmp_path / "rows.npz", data=data, indices=np.array([0, 2, 2, 1], dtype=">i8"))
+    path = save(tmp_path / "rows.npz", data=data, indices=np.array([0, 2, 0, 1], dtype=">i8"))
     batches = read(path, "npz", 3)
     kind = np.float64 if data.dtype.kind == "f" else np.int64
     assert all(records.rows.dtype == kind for records, _ in batches)

@@ -81,7 +81,7 @@ def _after_query(text: Any, at: int) -> int:
     after = after_blanks(text, at)
     if text[after] == LOWER_Q and text[after + 1] == LOWER_I and text[after + 2] == LOWER_D:
         number, end = read_whole(text, after + 4) if text[after + 3] == COLON else (-1, at)
-        return end if number >= 0 and after > at else at
+        return end if number >= 0 else at
     return at
 
 
@@ -164,6 +164,8 @@ def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room
         n_pairs = 0
         if has_labels:
             if text[at] == NEWLINE or text[at] == HASH:
+                if text[at] == NEWLINE and at - line > rules.max_line_bytes:
+                    break
                 at = _after_line(text, at)
                 n_lines += 1
                 line, status = at, ALL_READ

@@ -28,38 +28,29 @@ def line_blocks(file: ByteReader, max_line_bytes: int, offset: int = 0) -> Itera
     file : ByteReader
         Where bytes come from.
     max_line_bytes : int
-        A longer line may be cut; it is still longer than this, and then the last of its block.
+        A longer line may lack some bytes; it is still longer than this, and begins its block.
     offset : int
         Bytes of the file that are behind it already.
     """
-    left, is_cut = b"", False
     # What is shown of a line must not depend on where blocks end.
     kept_bytes = max(max_line_bytes + 1, 4 * BEGINNING)
-    end, restarts, is_new = offset, file.restarts, False
+    left, end = b"", offset
+    restarts, is_new = file.restarts, False
     for piece in file.blocks():
         if file.restarts != restarts:
             if left:  # nobody will write its end
                 yield Block(left + b"\n", end + 1, is_new)
-            left, is_cut = b"", False
-            end, restarts, is_new = 0, file.restarts, True
+            left, end = b"", 0
+            restarts, is_new = file.restarts, True
         end += len(piece)
         until = piece.rfind(b"\n") + 1
         if until == 0:
-            left += piece
-            if len(left) > kept_bytes:
-                left, is_cut = left[:kept_bytes], True
+            left = (left + piece)[:kept_bytes]
             continue
-        since = 0
-        if is_cut:
-            since = piece.index(b"\n") + 1
-            yield Block(left + b"\n", end - len(piece) + since, is_new)
-            left, is_cut, is_new = b"", False, False
-        if until > since:
-            text = b"".join([left, memoryview(piece)[since:until]])
-            yield Block(text, end - len(piece) + until, is_new)
-            del text
-            is_new = False
-        left = piece[until:]
+        text = b"".join([left, memoryview(piece)[:until]])
+        yield Block(text, end - len(piece) + until, is_new)
+        del text
+        left, is_new = piece[until:], False
     if left:
         yield Block(left + b"\n", end + 1, is_new)
 

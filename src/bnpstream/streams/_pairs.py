@@ -43,6 +43,8 @@ class PairParser(ABC):
     n_records: int | None = None
     has_labels: bool
     """Whether a line begins with a label, or with the number of pairs."""
+    wording: tuple[str, str]
+    """What the format calls ids and columns."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -73,7 +75,10 @@ class PairParser(ABC):
             first, n_columns = self.rules.first_column, self.rules.n_columns
             last = first + n_columns - 1
             if not all(first <= number <= last for number in ids):
-                raise UnusableError(f"word ids in {first}..{last}, as there are {n_columns} words")
+                ids_name, columns_name = self.wording
+                raise UnusableError(
+                    f"{ids_name} in {first}..{last}, as there are {n_columns} {columns_name}"
+                )
             building.append([number - first for number in ids], values)
         except UnusableError as error:
             building.reject(line, str(error))

@@ -40,6 +40,7 @@ class LdaCParser(PairParser):
     """Knows what lines ``n id:count id:count ...`` mean."""
 
     has_labels = False
+    wording = ("word ids", "words")
 
     def is_record(self, line: bytes) -> bool:
         """Return True: row numbers are line numbers."""

@@ -39,10 +39,13 @@ class SvmlightParser(PairParser):
     """Knows what lines ``label id:value id:value ...`` mean."""
 
     has_labels = True
+    wording = ("ids", "columns")
 
     def is_record(self, line: bytes) -> bool:
         """Return whether there is more than a comment."""
-        return not line.partition(b"#")[0].isspace() and not line.startswith(b"#") and line != b""
+        content = line.lstrip()
+        # What is blank may have been cut.
+        return not content.startswith(b"#") if content else len(line) > self.rules.max_line_bytes
 
     def read(self, line: bytes) -> Pairs:
         """Return what a line says."""
