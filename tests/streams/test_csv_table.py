@@ -72,6 +72,7 @@ def test_the_delimiter_is_guessed(tmp_path, delimiter):
         ("colour,shape\nred,round\nblue,flat\n", {}, ("colour", "shape")),
         ("red,round\nblue,flat\nred,flat\n", {}, ("column1", "column2")),
         ("a,a\nb,c\n", {}, ("column1", "column2")),
+        (",a,b\n0,1,x\n1,2,y\n", {}, ("a", "b")),
         ("2019,2020\n1,2\n", {"header": True}, ("2019", "2020")),
         ("a,b\nc,d\n", {"header": False}, ("column1", "column2")),
         ("1,size\n2,3\n", {"columns": ("size",)}, ("size",)),
@@ -184,7 +185,8 @@ def test_a_long_field_in_quotes_is_read(tmp_path):
     [
         ("a,b\n1,2\n", {"columns": ("c",)}, "there is no column 'c'; there are"),
         ("a,b\n1,2\n", {"text_field": "c"}, "there is no column 'c'"),
-        ("a,a\n1,2\n", {"header": True}, "the header has 'a' twice"),
+        ("a,a\n1,2\n", {}, "the header has 'a' twice"),
+        ("a,b\n1,2\n", {"columns": ("column1",)}, "there is no column 'column1'; there are a, b"),
         ("a,b\n", {"header": True}, "no column holds numbers"),
         ("a,b\n1,2\n", {"delimiter": "::"}, "delimiter is '::': give one character"),
         ("a,b\n1,2\n", {"counts_field": "a"}, "counts_field is for JSON lines"),
