@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import time
 
 import numpy as np
 import pytest
@@ -132,17 +133,26 @@ def test_bad_numbers_are_rejected_in_a_table_of_numbers_too(tmp_path, cell):
 
 
 def test_a_quote_that_never_closes_spoils_one_line(tmp_path):
-    content = 'note,size\nx,1\n"stray,2\n' + "".join(f"y,{i}\n" for i in range(300_000))
+    content = 'note,size\nx,1\n"stray,2\n' + "".join(f"y,{i}\n" for i in range(2000))
     path = write(tmp_path, "a.csv", content)
     source = open_source(path, Options(max_line_bytes=1000))
-    (batch, _), *_ = source.batches(2)
-    [reject] = batch.rejects
+    [reject] = next(source.batches(2))[0].rejects
     assert (reject.line, reject.beginning) == (3, '"stray,2')
     records, rejects = read_all(source)
     assert [row for _, _, row, _ in records] == [["x", 1.0]] + [
-        ["y", float(i)] for i in range(300_000)
+        ["y", float(i)] for i in range(2000)
     ]
     assert rejects == [reject]
+
+
+def test_a_cell_of_many_lines_takes_little_time(tmp_path):
+    """As long as the longest record may be, and with quotes in every line."""
+    cell = 'say ""word"" here\n' * 50_000
+    began = time.process_time()
+    _, rows, rejects = read_text(tmp_path, "a.csv", f'id,text\n1,"{cell}"\n2,end\n')
+    assert rows == [{"say": 50_000, "word": 50_000, "here": 50_000}, {"end": 1}]
+    assert rejects == []
+    assert time.process_time() - began < 5
 
 
 def test_a_quote_that_never_closes_is_not_waited_for(tmp_path):

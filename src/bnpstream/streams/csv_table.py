@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar
 
 from bnpstream.streams.csv_lines import CsvLines, PeekedLines, cut_fields
@@ -20,7 +21,7 @@ from bnpstream.streams.documents import excerpt_of_text
 from bnpstream.streams.gathering import Parsed
 from bnpstream.streams.guessing import guess_delimiter
 from bnpstream.streams.line_reader import Cut, LineReader
-from bnpstream.streams.lines import Lines, first_lines
+from bnpstream.streams.lines import PEEKED_RECORDS, Lines, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
 from bnpstream.streams.schemas import schema_of_columns
@@ -146,15 +147,15 @@ class TsvReader(CsvReader):
 
 
 def _find_delimiter(file: ByteReader) -> str:
-    lines = [line.decode(errors="replace") for line in first_lines(file, at_least=2)]
-    return guess_delimiter(lines)[0]
+    lines = first_lines(file, at_least=2)[:PEEKED_RECORDS]
+    return guess_delimiter([line.decode(errors="replace") for line in lines])[0]
 
 
 def _first_records(file: ByteReader, options: Options, delimiter: str) -> list[list[str]]:
     """Return the fields of the first records, without those that would be rejected."""
     lines = PeekedLines(file, options.max_line_bytes, at_least=2)
     records = []
-    for record in CsvLines(lines, delimiter, options.max_line_bytes):
+    for record in islice(CsvLines(lines, delimiter, options.max_line_bytes), PEEKED_RECORDS):
         with suppress(UnusableError):
             records.append(cut_fields(record, delimiter))
     if not records:
