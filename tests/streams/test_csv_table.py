@@ -12,6 +12,12 @@ from feeding import read_all, read_text, write
 from bnpstream.streams import Options, open_source
 
 
+@pytest.fixture(autouse=True)
+def limit_of_python():
+    """Give every test the limit that a new process has."""
+    csv.field_size_limit(131_072)
+
+
 def test_types_are_found_from_the_cells(tmp_path):
     content = (
         "size,sold,colour,note,code\n1,true,red,,1\n-2.5e3,FALSE,3,NA,x\n NaN ,null,NA,nan,2\n"

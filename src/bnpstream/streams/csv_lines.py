@@ -38,6 +38,8 @@ class CsvLines:
     ) -> None:
         self._lines, self._delimiter, self._max_bytes = lines, delimiter, max_bytes
         self._take_header = take_header
+        # Python's own limit holds for all of a process, so it is only ever raised.
+        csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
         self._header_due = False
         self._again: deque[tuple[bytes, int, int]] = deque()
         self.began = self.number = self.offset = self.begun = 0

@@ -5,7 +5,6 @@ empty, NA, NaN or null, in any case, is missing. A column without a name in the 
 that pandas and R write, is left out.
 """
 
-import csv
 import math
 import operator
 from collections import Counter
@@ -43,8 +42,6 @@ class CsvReader(LineReader):
         super().__init__(file, schema, options)
         self._delimiter = schema.fields["delimiter"]
         self._n_fields = int(schema.fields.get("n_fields", 0))
-        # Python's limit holds for all of a process, so it is only ever raised.
-        csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes))
         types = schema.types or ()
         names = schema.names or () if types else ()
         self._read = [
