@@ -175,9 +175,9 @@ def small_run(**changes):
             trend=trend,
         )
         for id, weight, born, first, trend in (
-            (7, 0.5, 1, "rain", [100, 50, 25, 25]),
-            (2, 0.375, 50, "stocks", [0, 50, 50, 50]),
-            (12, 0.125, 301, "goal", [0, 0, 25, 25]),
+            (7, 0.5, 1, "rain", [100, 50, 40, 10]),
+            (2, 0.375, 50, "stocks", [0, 50, 40, 60]),
+            (12, 0.125, 301, "goal", [0, 0, 20, 30]),
         )
     ]
     run = RunDescription(

@@ -64,6 +64,14 @@ def test_words_are_escaped():
     }  # fmt: skip
     assert "<script>alert(1)</script>" in page.text
     assert "\"'>&" in page.text
+    for words in model.top_words(3):
+        assert " \u2002 ".join(str(word) for word, _ in words) in page.text
+
+
+def test_a_stream_that_has_just_begun_can_be_shown():
+    assert "1 clusters in 1 rows" in DocumentMixture().partial_fit([["a"]])._repr_html_()
+    few = StreamingMixture().partial_fit(np.random.default_rng((21, 2)).normal(size=(3, 2)))
+    assert "in 3 rows" in few._repr_html_()
 
 
 def test_columns_show_unusual_means():

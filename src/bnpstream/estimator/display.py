@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bnpstream.likelihoods.words import WordLikelihood
 
-CLUSTERS, FEATURES = 10, 6
+CLUSTERS, WORDS, COLUMNS = 10, 6, 3
 """What a glance can take in."""
 LONGEST_NAME = 40
 
@@ -55,7 +55,7 @@ def describe(model: Any) -> str:
     )
     rest = state.n_clusters - len(slots)
     more = f"{rest:,} lighter clusters hold {max(0.0, 1 - weights.sum()):.1%}." if rest else ""
-    evidence = f"{state.log_evidence / n:,.4g} nats a row one step ahead" if n else "no rows"
+    evidence = f"{state.log_evidence / n:,.4g} nats a row one step ahead"
     return (
         '<div style="font-size:13px;line-height:1.5">'
         f"<div><b>{escape(type(model).__name__)}</b>: {state.n_clusters:,} clusters in {n:,} rows "
@@ -84,10 +84,10 @@ def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
     if len(names) != means.shape[1]:  # a column of labels has a mean a label
         return [""] * len(slots)
     if isinstance(likelihood, WordLikelihood):
-        top = np.argsort(-means, axis=1, kind="stable")[:, :FEATURES]
+        top = np.argsort(-means, axis=1, kind="stable")[:, :WORDS]
         return ["&ensp;".join(_name(names[v]) for v in chosen) for chosen in top]
     unusual = np.abs(means - means.mean(axis=0)) / (means.std(axis=0) + np.finfo(float).tiny)
-    top = np.argsort(-unusual, axis=1, kind="stable")[:, :FEATURES]
+    top = np.argsort(-unusual, axis=1, kind="stable")[:, :COLUMNS]
     return [
         "&ensp;".join(f'{_name(names[v])} <span style="{QUIET}">{mean[v]:.4g}</span>' for v in line)
         for mean, line in zip(means, top, strict=True)

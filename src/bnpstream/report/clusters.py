@@ -23,7 +23,7 @@ DETAILED = 200
 """Heaviest clusters that can be opened: what a page carries easily."""
 LISTED = 2000
 """Heaviest clusters that have a row."""
-FEATURES, EXEMPLARS = 12, 5
+FEATURES, EXEMPLARS = 12, 3
 """Shown of an open cluster."""
 PREVIEW = 6
 """Features shown of a closed one."""

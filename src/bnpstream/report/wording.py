@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 LONGEST_WORD = 40
-LONGEST_EXCERPT = 140
+LONGEST_EXCERPT = 200
 LONGEST_SETTING = 400
 """Characters shown, so that no input makes the page grow without bound."""
 
@@ -91,7 +91,7 @@ def shorten(text: str, length: int) -> str:
     >>> shorten("a long word", 7)
     'a long…'
     """
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def setting(value: Any) -> str:
