@@ -3,12 +3,19 @@
 import csv
 import io
 import math
+import time
 
 import numpy as np
 import pytest
 from feeding import read_all, read_text, write
 
 from bnpstream.streams import Options, open_source
+
+
+@pytest.fixture(autouse=True)
+def limit_of_python():
+    """Give every test the limit that a new process has."""
+    csv.field_size_limit(131_072)
 
 
 def test_types_are_found_from_the_cells(tmp_path):
@@ -72,6 +79,7 @@ def test_the_delimiter_is_guessed(tmp_path, delimiter):
         ("colour,shape\nred,round\nblue,flat\n", {}, ("colour", "shape")),
         ("red,round\nblue,flat\nred,flat\n", {}, ("column1", "column2")),
         ("a,a\nb,c\n", {}, ("column1", "column2")),
+        (",a,b\n0,1,x\n1,2,y\n", {}, ("a", "b")),
         ("2019,2020\n1,2\n", {"header": True}, ("2019", "2020")),
         ("a,b\nc,d\n", {"header": False}, ("column1", "column2")),
         ("1,size\n2,3\n", {"columns": ("size",)}, ("size",)),
@@ -131,10 +139,44 @@ def test_bad_numbers_are_rejected_in_a_table_of_numbers_too(tmp_path, cell):
 
 
 def test_a_quote_that_never_closes_spoils_one_line(tmp_path):
-    content = b"note,size\nx,1\n" + b'"stray,2\n' + b"y,3\n" * 5000
-    _, rows, [reject] = read_text(tmp_path, "a.csv", content, max_line_bytes=1000)
-    assert rows == [["x", 1.0]] + [["y", 3.0]] * 5000
+    content = 'note,size\nx,1\n"stray,2\n' + "".join(f"y,{i}\n" for i in range(2000))
+    path = write(tmp_path, "a.csv", content)
+    source = open_source(path, Options(max_line_bytes=1000))
+    [reject] = next(source.batches(2))[0].rejects
     assert (reject.line, reject.beginning) == (3, '"stray,2')
+    records, rejects = read_all(source)
+    assert [row for _, _, row, _ in records] == [["x", 1.0]] + [
+        ["y", float(i)] for i in range(2000)
+    ]
+    assert rejects == [reject]
+
+
+def test_a_cell_of_many_lines_takes_little_time(tmp_path):
+    """As long as the longest record may be, and with quotes in every line."""
+    cell = 'say ""word"" here\n' * 50_000
+    began = time.process_time()
+    _, rows, rejects = read_text(tmp_path, "a.csv", f'id,text\n1,"{cell}"\n2,end\n')
+    assert rows == [{"say": 50_000, "word": 50_000, "here": 50_000}, {"end": 1}]
+    assert rejects == []
+    assert time.process_time() - began < 5
+
+
+def test_a_quote_that_never_closes_is_not_waited_for(tmp_path):
+    content = 'note,size\nx,1\n"stray,2\n' + "y,1\n" * 1_000_000
+    source = open_source(write(tmp_path, "a.csv", content), Options(max_line_bytes=1000))
+    batches = source.batches(2)
+    assert len(next(batches)[0].rejects) == 1
+    assert source.progress() < 0.6  # what was looked at to find the types
+
+
+def test_a_reject_names_the_first_line_of_its_record(tmp_path):
+    content = 'a,b\n1,2\n3,4\n"x\ny\nz"\n5,6\n"x\ny",7,8\n'
+    _, rows, rejects = read_text(tmp_path, "a.csv", content)
+    assert rows == [(1, 2), (3, 4), (5, 6)]
+    assert [(reject.line, reject.beginning) for reject in rejects] == [
+        (4, '"x\ny\nz"'),
+        (8, '"x\ny",7,8'),
+    ]
 
 
 def test_a_quote_inside_a_field_is_just_a_quote(tmp_path):
@@ -159,7 +201,8 @@ def test_a_long_field_in_quotes_is_read(tmp_path):
     [
         ("a,b\n1,2\n", {"columns": ("c",)}, "there is no column 'c'; there are"),
         ("a,b\n1,2\n", {"text_field": "c"}, "there is no column 'c'"),
-        ("a,a\n1,2\n", {"header": True}, "the header has 'a' twice"),
+        ("a,a\n1,2\n", {}, "the header has 'a' twice"),
+        ("a,b\n1,2\n", {"columns": ("column1",)}, "there is no column 'column1'; there are a, b"),
         ("a,b\n", {"header": True}, "no column holds numbers"),
         ("a,b\n1,2\n", {"delimiter": "::"}, "delimiter is '::': give one character"),
         ("a,b\n1,2\n", {"counts_field": "a"}, "counts_field is for JSON lines"),

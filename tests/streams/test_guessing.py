@@ -85,6 +85,11 @@ def test_an_svmlight_file_whose_labels_happen_to_count_is_told_by_its_name(tmp_p
         (b"3\n2\n3\n1 1 4\n1 2\n", "text"),
         (b'a;"x\ny";1\n', "text"),
         (b"one line, one comma\n", "text"),
+        (b"x" * 2_000_000, "text"),
+        (b'{"text": "' + b"x" * 2_000_000 + b'"}\n', "jsonl"),
+        (b"1 3:0.5\n2 1:1 2:1\n", "svmlight"),
+        (b"1 3:1e2\n2 1:1 2:1\n", "svmlight"),
+        (b"0\n0\n", "text"),
         (b"a;b,c\n1;2,3\n4;5\n", "csv"),
     ],
 )
@@ -94,7 +99,7 @@ def test_other_contents(tmp_path, content, expected):
 
 
 def test_unknown_bytes_and_empty_files_are_refused(tmp_path):
-    for content, message in [(b"\0\1\2", "give --format"), (b"", "empty")]:
+    for content, message in [(b"\0\1\2", "give --format"), (b"", "empty"), (b"\n \n", "empty")]:
         path = write(tmp_path, "data", content)
         with ByteReader(path) as file, pytest.raises(ValueError, match=message):
             guess_format(file)

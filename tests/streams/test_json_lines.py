@@ -158,6 +158,8 @@ def test_an_id_that_was_named_has_to_be_there(tmp_path):
     records, rejects = read_all(open_source(path))
     assert [id_ for _, id_, _, _ in records] == ["a", 1, 2]
     assert rejects == []
+    empty = write(tmp_path, "b.jsonl", lines({"text": "aa"}, {"id": 0, "text": "bb"}, {"id": ""}))
+    assert [id_ for _, id_, _, _ in read_all(open_source(empty))[0]] == [0, 0]
     records, rejects = read_all(open_source(path, Options(id_field="key")))
     assert [id_ for _, id_, _, _ in records] == [5]
     assert [reject.line for reject in rejects] == [2, 3]
@@ -172,8 +174,22 @@ def test_hashed_and_chosen_words_are_counts(tmp_path):
     schema, rows, _ = read_text(tmp_path, "a.jsonl", content, hash_bits=3)
     assert (schema.kind, schema.n_features, schema.names) == ("counts", 8, None)
     assert [sum(row) for row in rows] == [3, 0, 1]
+    twice = write(tmp_path, "twice.txt", "vote\nsenate\nvote\n")
+    assert read_text(tmp_path, "a.jsonl", content, vocab=twice)[1] == [
+        (2, 0, 0),
+        (0, 0, 0),
+        (0, 1, 0),
+    ]
     with pytest.raises(ValueError, match="both given"):
         read_text(tmp_path, "a.jsonl", content, vocab=vocab, hash_bits=3)
+
+
+def test_words_that_share_a_column_are_summed(tmp_path):
+    path = write(tmp_path, "a.jsonl", lines({"text": "vote house senate bill"}))
+    [(batch, _)] = open_source(path, Options(hash_bits=1)).batches()
+    assert batch.rows.nnz <= 2
+    assert batch.rows.sum() == 4
+    assert batch.rows.has_canonical_format
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ def test_a_long_line_is_cut_and_the_next_ones_are_whole(tmp_path, block, end, mo
     ]
 
 
+@pytest.mark.parametrize("at", [19, 20, 21, 22])
+def test_a_return_inside_a_long_line_does_not_make_it_short(tmp_path, at, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1)
+    [(line, _, _)] = cut(write(tmp_path, "a", b"x" * at + b"\r" + b"y" * 30), max_bytes=20)
+    assert len(line) > 20
+
+
 def test_a_line_without_end_takes_little_memory(tmp_path):
     path = write(tmp_path, "a.txt", b"first\n" + b"x" * 50_000_000 + b"\nlast\n")
     source = open_source(path, Options(format="text", max_line_bytes=1000))

@@ -113,6 +113,19 @@ def test_a_feed_may_begin_with_a_bad_record(pipe):
         assert (reject.line, position.records) == (1, 2)
 
 
+def test_a_steady_feed_is_answered_at_once(pipe):
+    """It is never quiet, but nobody waits until there is enough to look at."""
+    reading_ = Reading(str(pipe))
+    began = time.monotonic()
+    with pipe.open("wb", buffering=0) as feed:
+        for _ in range(60):
+            feed.write(b'{"text": "aa"}\n')
+            time.sleep(0.05)
+            if not reading_.is_quiet(0.0):
+                break
+    assert time.monotonic() - began < 2.5
+
+
 def test_a_pipe_after_an_empty_file_loses_nothing(pipe):
     (pipe.parent / "empty").touch()
     reading_ = Reading([str(pipe.parent / "empty"), str(pipe)], format="text")

@@ -83,6 +83,13 @@ def test_an_empty_file_among_others_has_no_records(tmp_path):
     ]
 
 
+def test_a_source_that_was_looked_at_can_begin_anywhere(tmp_path):
+    paths = [write(tmp_path, f"{i}.txt", f"word{i}\n") for i in range(3)]
+    for at in range(3):
+        records, _ = read_all(open_source(paths), start=Position(records=at, file=at))
+        assert [row for _, _, row, _ in records] == [{f"word{i}": 1} for i in range(at, 3)]
+
+
 def test_resuming_where_files_were_added(tmp_path):
     write(tmp_path, "1.txt", "aa\nbb\n")
     source = open_source(str(tmp_path / "*.txt"))

@@ -38,6 +38,8 @@ class CsvLines:
     ) -> None:
         self._lines, self._delimiter, self._max_bytes = lines, delimiter, max_bytes
         self._take_header = take_header
+        # Python's own limit holds for all of a process, so it is only ever raised.
+        csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
         self._header_due = False
         self._again: deque[tuple[bytes, int, int]] = deque()
         self.began = self.number = self.offset = self.begun = 0
@@ -81,19 +83,24 @@ class CsvLines:
 
     def _close(self, first: bytes) -> bytes:
         """Return a line and those that a quote in it reaches over, if they make a record."""
-        record, taken = first, []
-        state = _state(record, self._delimiter)
+        state = _state(first, self._delimiter)
+        lines, n_bytes = [first], len(first)
+        taken: list[tuple[bytes, int, int]] = []
         for entry in self._entries() if state is _State.OPEN else ():
             line, number, _ = entry
             taken.append(entry)
-            record += b"\n" + line
-            if number == 1 or len(record) > self._max_bytes:
+            lines.append(line)
+            n_bytes += len(line) + 1
+            if number == 1 or n_bytes > self._max_bytes:
                 break
-            if b'"' in line and (state := _state(record, self._delimiter)) is not _State.OPEN:
-                break
+            # Inside quotes two quotes are a character, so that only others can end them.
+            if b'"' in line.replace(b'""', b""):
+                state = _state(b"\n".join(lines), self._delimiter)
+                if state is not _State.OPEN:
+                    break
         if taken and state is _State.WHOLE:
             _, self.number, self.offset = taken[-1]
-            return record
+            return b"\n".join(lines)
         self._again.extendleft(reversed(taken))
         return first
 

@@ -1,16 +1,18 @@
 """CSV and TSV: rows of a table, or a text in one of its columns.
 
 Fields may be quoted by ``"``, and then have line ends. Blank lines are no records. A cell that is
-empty, NA, NaN or null, in any case, is missing.
+empty, NA, NaN or null, in any case, is missing. A column without a name in the header, as the index
+that pandas and R write, is left out.
 """
 
-import csv
 import math
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar
 
 from bnpstream.streams.csv_lines import CsvLines, PeekedLines, cut_fields
@@ -18,7 +20,7 @@ from bnpstream.streams.documents import excerpt_of_text
 from bnpstream.streams.gathering import Parsed
 from bnpstream.streams.guessing import guess_delimiter
 from bnpstream.streams.line_reader import Cut, LineReader
-from bnpstream.streams.lines import Lines, first_lines
+from bnpstream.streams.lines import PEEKED_RECORDS, Lines, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
 from bnpstream.streams.schemas import schema_of_columns
@@ -40,8 +42,6 @@ class CsvReader(LineReader):
         super().__init__(file, schema, options)
         self._delimiter = schema.fields["delimiter"]
         self._n_fields = int(schema.fields.get("n_fields", 0))
-        # Python's limit holds for all of a process, so it is only ever raised.
-        csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes))
         types = schema.types or ()
         names = schema.names or () if types else ()
         self._read = [
@@ -69,8 +69,12 @@ class CsvReader(LineReader):
         else:
             names, extra = _numbered(n_fields), {"n_fields": str(n_fields)}
         records = [record for record in records if len(record) == len(names)]
-        types = [_type_of([record[i] for record in records]) for i in range(len(names))]
-        schema = schema_of_columns(cls.format, dict(zip(names, types, strict=True)), options, file)
+        found = {
+            name: _type_of([record[i] for record in records])
+            for i, name in enumerate(names)
+            if name
+        }
+        schema = schema_of_columns(cls.format, found, options, file)
         return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
 
     def cut(self) -> Cut:
@@ -140,15 +144,15 @@ class TsvReader(CsvReader):
 
 
 def _find_delimiter(file: ByteReader) -> str:
-    lines = [line.decode(errors="replace") for line in first_lines(file, at_least=2)]
-    return guess_delimiter(lines)[0]
+    lines = first_lines(file, at_least=2)[:PEEKED_RECORDS]
+    return guess_delimiter([line.decode(errors="replace") for line in lines])[0]
 
 
 def _first_records(file: ByteReader, options: Options, delimiter: str) -> list[list[str]]:
     """Return the fields of the first records, without those that would be rejected."""
     lines = PeekedLines(file, options.max_line_bytes, at_least=2)
     records = []
-    for record in CsvLines(lines, delimiter, options.max_line_bytes):
+    for record in islice(CsvLines(lines, delimiter, options.max_line_bytes), PEEKED_RECORDS):
         with suppress(UnusableError):
             records.append(cut_fields(record, delimiter))
     if not records:
@@ -162,7 +166,7 @@ def _numbered(n_fields: int) -> list[str]:
 
 def _header(record: list[str], path: str) -> list[str]:
     names = [name.strip() for name in record]
-    twice = [name for name, n in Counter(names).items() if n > 1]
+    twice = [name for name, n in Counter(names).items() if n > 1 and name]
     if twice:
         raise ValueError(
             f"{path}: the header has {twice[0]!r} twice: rename one of them, or say that the first "
@@ -174,20 +178,23 @@ def _header(record: list[str], path: str) -> list[str]:
 def _is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
     """Return whether the first record has names and not cells.
 
-    Names are distinct, are no numbers, and do not come again in their columns.
+    It has what the user calls columns; or no number, and a column below it is of numbers or truth
+    values; or all are labels, and the first ones are distinct and do not come again.
     """
     names = [name.strip() for name in first]
     wanted = {options.id_field, options.text_field, *(options.columns or ())} - {None}
-    if wanted:
-        return wanted <= set(names)
-    if len(set(names)) < len(names) or any(_type_of([name]) != "label" for name in names):
+    if wanted and wanted <= set(names):
+        return True
+    if any(_type_of([name]) in ("number", "truth") for name in names):
         return False
-    return not any(
-        name == cell for record in rest for name, cell in zip(names, record, strict=False)
-    )
+    columns = list(zip(*(record for record in rest if len(record) == len(names)), strict=True))
+    if any(_type_of(column) in ("number", "truth") for column in columns):
+        return True
+    is_distinct = len(set(names)) == len(names) and "" not in names
+    return is_distinct and not any(map(operator.contains, columns, names))
 
 
-def _type_of(cells: list[str]) -> str | None:
+def _type_of(cells: Sequence[str]) -> str | None:
     """Return the type of a column with some cells, None if all are missing."""
     there = [cell for cell in cells if not _is_missing(cell)]
     if not there:

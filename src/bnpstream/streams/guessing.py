@@ -11,11 +11,13 @@ from pathlib import PurePath
 
 import orjson
 
-from bnpstream.streams.reading import BYTE_ORDER_MARK, ByteReader
+from bnpstream.streams.lines import first_lines
+from bnpstream.streams.reading import ByteReader
 
 __all__ = ["guess_delimiter", "guess_format"]
 
-PEEK_BYTES = 1 << 16
+HEAD_BYTES = 1 << 12
+PEEKED_LINES = 200
 DELIMITERS = "\t,;|"
 
 _SUFFIXES = {
@@ -51,8 +53,9 @@ _OBJECT = re.compile(rb"\s*\{\s*[\"}]")
 _WHOLE = re.compile(rb"\s*[0-9]+\s*")
 _TRIPLE = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
 _NUMBER = rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-_PAIRS = re.compile(
-    rb"\s*(%b)(?:,%b)*(?:\s+qid:[0-9]+)?((?:\s+[0-9]+:%b)*)\s*(?:#.*)?" % ((_NUMBER,) * 3)
+_COUNTS = re.compile(rb"\s*([0-9]{1,18})((?:\s+[0-9]+:[0-9]+)*)\s*")
+_FEATURES = re.compile(
+    rb"\s*%b(?:,%b)*(?:\s+qid:[0-9]+)?(?:\s+[0-9]+:%b)*\s*(?:#.*)?" % ((_NUMBER,) * 3)
 )
 
 
@@ -62,28 +65,23 @@ def guess_format(file: ByteReader) -> str:
     Raises
     ------
     ValueError
-        If the file is empty, or is of a binary format that is not known.
+        If the file has no line, or is of a binary format that is not known.
     """
-    head = file.peek(PEEK_BYTES)
-    if not head:
-        raise ValueError(f"{file.path}: it is empty, so that its format is not known")
-    named = _by_name(file.path)
+    head = file.peek(HEAD_BYTES)
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
     if head.startswith(b"PK\x03\x04") and _first_member(head).endswith(b".npy"):
         return "npz"
-    lines = head.removeprefix(BYTE_ORDER_MARK).split(b"\n")
-    if not file.ended or len(head) == PEEK_BYTES:
-        lines.pop()
-    lines = [line for line in lines if line.strip()]
+    named = _by_name(file.path)
+    if named is None and b"\0" in head:
+        raise ValueError(f"{file.path}: the format is not known: give --format")
+    lines = first_lines(file)[:PEEKED_LINES]
     certain = _by_lines(lines, named)
     if certain is not None:
         return certain
     if named is not None:
         return named
-    if b"\0" in head:
-        raise ValueError(f"{file.path}: the format is not known: give --format")
     delimiter, share = guess_delimiter([line.decode(errors="replace") for line in lines])
     # Two lines of prose may well have as many commas.
     if share == 1.0 and len(lines) > 2:
@@ -138,12 +136,17 @@ def _by_lines(lines: list[bytes], named: str | None) -> str | None:
     header, entries = lines[:3], lines[3:]
     if entries and all(map(_WHOLE.fullmatch, header)) and all(map(_TRIPLE.fullmatch, entries)):
         return "uci"
-    matches = [_PAIRS.fullmatch(line) for line in lines if not line.startswith(b"#")]
-    if all(matches) and any(match[2] for match in matches if match):
-        leads = [(match[1], match[2].count(b":")) for match in matches if match]
-        is_lda_c = all(lead == b"%d" % n_pairs for lead, n_pairs in leads)
-        return "lda-c" if is_lda_c and named != "svmlight" else "svmlight"
+    counts = [_COUNTS.fullmatch(line) for line in lines]
+    if named != "svmlight" and b":" in b"".join(lines) and all(map(_announces_pairs, counts)):
+        return "lda-c"
+    features = [line for line in lines if not line.startswith(b"#")]
+    if b":" in b"".join(features) and all(map(_FEATURES.fullmatch, features)):
+        return "svmlight"
     return None
+
+
+def _announces_pairs(match: re.Match[bytes] | None) -> bool:
+    return match is not None and int(match[1]) == match[2].count(b":")
 
 
 def _is_object(line: bytes) -> bool:

@@ -93,12 +93,12 @@ def _load(line: bytes) -> dict[str, Any]:
 
 def _first_records(file: ByteReader) -> list[dict[str, Any]]:
     """Return the first records, without those that would be rejected; a feed is waited for one."""
-    lines = first_lines(file)
+    lines = first_lines(file)[:PEEKED_RECORDS]
     while not (records := _sound(lines)):
         if file.ended or len(lines) >= PEEKED_RECORDS:
             hint = "; `jq -c '.[]'` makes lines of an array" if lines[0].startswith(b"[") else ""
             raise ValueError(f"{file.path}: the first {len(lines)} lines are no JSON objects{hint}")
-        lines = first_lines(file, at_least=len(lines) + 1)
+        lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
     return records
 
 

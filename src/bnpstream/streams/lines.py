@@ -173,6 +173,6 @@ def first_lines(file: ByteReader, *, at_least: int = 1) -> list[bytes]:
             lines.pop()  # it may go on
         lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
         if lines:
-            return lines[:PEEKED_RECORDS]
+            return lines
     what = f"no line ends in the first {n_bytes} bytes" if found.strip() else "it is empty"
     raise ValueError(f"{file.path}: there is no record: {what}")

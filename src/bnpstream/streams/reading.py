@@ -13,8 +13,8 @@ from bnpstream.streams.unpacking import Unpacker, find_unpacker, is_beginning
 BLOCK_BYTES = 1 << 20
 POLL_SECONDS = 0.2
 """How often a file that is still growing is looked at."""
-QUIET_SECONDS = 0.25
-"""A pipe that gives nothing for so long has shown what it begins with."""
+LOOK_SECONDS = 0.25
+"""How long live input is looked at for more, once its first line is there."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -51,6 +51,7 @@ class ByteReader:
         self._ended = False
         self._unpacker: Unpacker | None = None
         self._started = False
+        self._look_until: float | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -71,11 +72,10 @@ class ByteReader:
     def peek(self, n: int = BLOCK_BYTES, *, lines: int = 1) -> bytes:
         """Return up to n of the next bytes without taking them; fewer only at the end.
 
-        On live input, what is there has to do once it has so many lines and nothing more comes
-        for a moment.
+        On live input, what comes in a moment has to do, if it has so many lines.
         """
         while len(self._ahead) < n and not self._ended:
-            if self._ahead.count(b"\n") >= lines and not self._more_comes():
+            if self._ahead.count(b"\n") >= lines and not self._more_comes_soon():
                 break
             try:
                 found = self._read()  # before the sum, as it may begin with what is ahead
@@ -175,8 +175,11 @@ class ByteReader:
         time.sleep(seconds)
         return os.fstat(self._file).st_size > self.consumed
 
-    def _more_comes(self) -> bool:
-        return self._stored_waits(QUIET_SECONDS)
+    def _more_comes_soon(self) -> bool:
+        """Return whether bytes are there, or come before the time to look is over."""
+        now = time.monotonic()
+        self._look_until = self._look_until or now + LOOK_SECONDS
+        return self._stored_waits(max(0.0, self._look_until - now))
 
     def _look_again(self) -> None:
         """Take up a file that is followed from its start if it was cut or replaced."""

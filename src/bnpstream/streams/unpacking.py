@@ -10,6 +10,8 @@ __all__ = ["Unpacker", "find_unpacker", "is_beginning"]
 
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _AT_MOST = 1 << 20
+# zstd unpacks all that it is given, and 4 bytes may become 128 kB: these become 8 MB at most.
+_ZSTD_AT_ONCE = 256
 
 
 class _Member(Protocol):
@@ -38,19 +40,12 @@ class _Gzip:
 class _Zstd:
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor().decompressobj()
-        # It unpacks all that it is given, and 4 bytes may become 128 kB: so it is given little,
-        # and less where much comes out.
-        self._at_once = 256
 
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
-        given, left = data[: self._at_once], data[self._at_once :]
+        given, left = data[:_ZSTD_AT_ONCE], data[_ZSTD_AT_ONCE:]
         found = self._frame.decompress(given)
         if self._frame.unused_data:
             left = data[len(given) - len(self._frame.unused_data) :]
-        if len(found) > _AT_MOST:
-            self._at_once = max(1, self._at_once * _AT_MOST // len(found))
-        else:
-            self._at_once = min(2 * self._at_once, 4096)
         return found, left
 
     @property
