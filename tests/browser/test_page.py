@@ -164,6 +164,13 @@ def test_words_switch_between_likely_and_lifted(visit, small):
     assert row.get_by_text("12\u00d7").is_visible()
 
 
+@pytest.mark.parametrize(("width", "columns"), [(1600, 2), (820, 2), (360, 1)])
+def test_charts_stand_side_by_side(visit, small, width, columns):
+    page = visit(small, viewport={"width": width, "height": 740})
+    lefts = {round(chart.bounding_box()["x"]) for chart in page.locator(".charts figure").all()}
+    assert len(lefts) == columns
+
+
 def test_bars_are_as_long_as_the_numbers(visit, small):
     page = visit(small)
     bars = page.locator("#cluster-7 .likely .bars i")

@@ -85,6 +85,16 @@ def test_weights_are_in_order_and_thinned(ax):
     assert drawn.tolist() == np.sort(many)[::-1][ranks - 1].tolist()
 
 
+@pytest.mark.parametrize("weights", [[0.5, 0.375, 0.125], [0.25] * 4, [1.0], 0.5 ** np.arange(40)])
+def test_weights_have_ticks_however_close_they_are(weights, ax):
+    plot_weights(weights, ax=ax)
+    ax.figure.canvas.draw()
+    for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        assert 1 <= len(ticks) <= 8
+    assert all(label.get_text() for label in ax.get_yticklabels())
+
+
 def test_events_are_counted_in_their_bins(ax):
     plot_events(ENDS, LOG, ax=ax)
     born, lost, merged = (patch.get_data().values.tolist() for patch in ax.patches)

@@ -90,6 +90,11 @@ def test_the_charts_are_text_in_the_colours_of_the_page():
     assert "5 born, 1 merged into another, 1 dropped" in page.words()
 
 
+def test_half_of_the_clusters_where_merges_make_them_fewer():
+    page = Page(render_report(small_run(bin_clusters=[9, 1, 2, 6])))
+    assert "6 clusters after 400 rows; half as many after 100." in page.words()
+
+
 def test_the_numbers_behind_the_charts():
     text = render_report(small_run())
     assert "Rows seen Clusters Nats a row Born Merged Died" in Page(text).words()

@@ -35,8 +35,9 @@ def plot_weights(weights: ArrayLike, ax: Axes | None = None) -> Axes:
     ax.loglog(ranks, ordered[ranks - 1], "-o", **style)
     ax.set_xlabel("rank of the cluster")
     ax.set_ylabel("share of the stream")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(LogLocator(10, numticks=8))
+    for axis, values in ((ax.xaxis, ranks), (ax.yaxis, ordered)):
+        wide = values.size and values.max() >= 100 * values.min()
+        axis.set_major_locator(LogLocator(10, subs=(1,) if wide else (1, 2, 5), numticks=8))
         axis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(thousands))
     ax.yaxis.set_major_formatter(FuncFormatter(_percent))

@@ -39,12 +39,12 @@ def charts_of(run: RunDescription) -> list[Chart]:
     weights = [cluster.weight for cluster in run.clusters]
     kinds = [event.kind for event in run.events]
     born, merged, died = (whole(kinds.count(kind)) for kind in ("birth", "merge", "death"))
-    half = int(np.searchsorted(run.bin_clusters, run.bin_clusters[-1] / 2))
+    half = int(np.argmax(2 * np.array(run.bin_clusters) >= run.bin_clusters[-1]))
     return [
         Chart(
             "Clusters",
             f"{whole(run.bin_clusters[-1])} clusters after {whole(ends[-1])} rows; "
-            f"half as many after {whole(ends[min(half, len(ends) - 1)])}.",
+            f"half as many after {whole(ends[half])}.",
             chart(
                 "chart-clusters",
                 f"Line: clusters against rows seen, up to {whole(max(run.bin_clusters))}.",
