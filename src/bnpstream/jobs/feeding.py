@@ -140,7 +140,7 @@ class Feed:
         answer : callable, optional
             Given what became of the rows of every batch, before it is saved.
         """
-        batches = read_ahead(self.source.batches(pace.batch_rows, self.position))
+        batches = read_ahead(self.source.batches(pace.batch_rows, self.position), pace.batch_rows)
         try:
             with closing(batches):
                 while True:

@@ -1,54 +1,110 @@
 """Reading the next batches in a thread of its own while the present one is absorbed."""
 
-import queue
 import threading
+from collections import deque
 from collections.abc import Generator, Iterator
-from typing import TypeVar
+from typing import Any
 
-T = TypeVar("T")
+import numpy as np
+from scipy.sparse import issparse, vstack
 
-DEPTH = 4
-"""Batches that may wait."""
-POLL_SECONDS = 0.1
+from bnpstream.streams import Position, Records
+
+Item = tuple[Records, Position]
+
+AHEAD = 4
+"""Batches of full size that may wait."""
 
 
-def read_ahead(items: Iterator[T], depth: int = DEPTH) -> Generator[T]:
-    """Yield the same items, made by another thread a few at a time ahead.
+def read_ahead(items: Iterator[Item], batch_rows: int) -> Generator[Item]:
+    """Yield batches that another thread reads; small ones that wait are joined.
 
-    Examples
-    --------
-    >>> list(read_ahead(iter([1, 2, 3])))
-    [1, 2, 3]
+    Parameters
+    ----------
+    items : iterator of (Records, Position)
+        Batches.
+    batch_rows : int
+        Records of a joined batch at most.
     """
-    waiting: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(depth)
-    stopped = threading.Event()
-
-    def put(item: T | None, error: BaseException | None) -> None:
-        while not stopped.is_set():
-            try:
-                return waiting.put((item, error), timeout=POLL_SECONDS)
-            except queue.Full:
-                continue
+    waiting: deque[Item] = deque()
+    changed = threading.Condition()
+    ended: list[BaseException | None] = []
+    stopped = False
 
     def work() -> None:
+        error: BaseException | None = None
         try:
             for item in items:
-                put(item, None)
-                if stopped.is_set():
-                    return
-            put(None, StopIteration())
-        except BaseException as error:  # raised again where the items are used
-            put(None, error)
+                with changed:
+                    changed.wait_for(lambda: stopped or _size(waiting) < AHEAD * batch_rows)
+                    if stopped:
+                        return
+                    waiting.append(item)
+                    changed.notify_all()
+        except BaseException as caught:  # raised again where the items are used
+            error = caught
+        with changed:
+            ended.append(error)
+            changed.notify_all()
 
     thread = threading.Thread(target=work, name="bnpstream-reader", daemon=True)
     thread.start()
     try:
         while True:
-            item, error = waiting.get()
-            if isinstance(error, StopIteration):
+            with changed:
+                changed.wait_for(lambda: waiting or ended)
+                taken = _take(waiting, batch_rows)
+                changed.notify_all()
+            if taken:
+                yield _joined(taken)
+            elif ended[0] is not None:
+                raise ended[0]
+            else:
                 return
-            if error is not None:
-                raise error
-            yield item  # type: ignore[misc]
     finally:
-        stopped.set()
+        with changed:
+            stopped = True
+            changed.notify_all()
+
+
+def _size(items: "deque[Item]") -> int:
+    return sum(_records(item) for item in items)
+
+
+def _records(item: Item) -> int:
+    return max(1, len(item[0]) + len(item[0].rejects))
+
+
+def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
+    """Return batches from the front that are no more than a full one together, at least one."""
+    taken: list[Item] = []
+    room = batch_rows
+    while waiting and (not taken or _records(waiting[0]) <= room):
+        taken.append(waiting.popleft())
+        room -= _records(taken[-1])
+    return taken
+
+
+def _joined(items: list[Item]) -> Item:
+    """Return several batches as one."""
+    if len(items) == 1:
+        return items[0]
+    parts = [records for records, _ in items]
+    return (
+        Records(
+            _stacked([part.rows for part in parts if len(part) > 0]),
+            [number for part in parts for number in part.numbers],
+            [id for part in parts for id in part.ids],
+            [excerpt for part in parts for excerpt in part.excerpts],
+            [reject for part in parts for reject in part.rejects],
+        ),
+        items[-1][1],
+    )
+
+
+def _stacked(rows: list[Any]) -> Any:
+    if not rows:
+        return []
+    if isinstance(rows[0], list):
+        return [row for part in rows for row in part]
+    return vstack(rows, format="csr") if issparse(rows[0]) else np.concatenate(rows)
