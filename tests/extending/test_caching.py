@@ -1,6 +1,7 @@
 """Loops compiled for somebody else: kept on disk, made anew when edited, in nobody's way."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,10 +38,17 @@ OURS = "show(SymmetricDirichletMultinomial(0.5, 0.0, 1.0))"
 
 
 @pytest.fixture
-def run(tmp_path):
+def package(tmp_path):
+    """Return a copy of the package, to be edited."""
+    source = Path(bnpstream.__file__).parent
+    shutil.copytree(source, tmp_path / "copy" / "bnpstream", ignore=shutil.ignore_patterns("__py*"))
+    return tmp_path / "copy"
+
+
+@pytest.fixture
+def run(tmp_path, package):
     """Return a function that runs code in a process of its own and returns what it prints."""
     (tmp_path / "loops.py").write_text(LOOPS)
-    package = Path(bnpstream.__file__).parents[1]
     environment = {
         **os.environ,
         "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
@@ -71,6 +79,18 @@ def test_loops_are_kept_and_made_anew(run, tmp_path):
     assert run(OURS) == [(0.5, 0)]
     theirs.unlink()  # their package is gone: ours goes on
     assert run(OURS) == [(0.5, 1)]
+
+
+def test_other_kernels_do_not_read_what_was_kept(run, package):
+    """The function's own file is the same, but not what was compiled into it."""
+    assert run(OURS) == [(0.5, 0)]
+    assert run(OURS) == [(0.5, 1)]
+    kernels = package / "bnpstream" / "kernels"
+    likelihoods = kernels / "likelihoods.py"
+    source = likelihoods.read_text().replace("return likelihood.alpha\n", "return 7.0\n")
+    likelihoods.write_text(source)
+    assert run(OURS) == [(7.0, 0)]
+    assert run(OURS) == [(7.0, 1)]
 
 
 def test_classes_of_a_script_leave_nothing_behind(run, tmp_path):

@@ -33,8 +33,8 @@ def test_nothing_is_lost_or_moved(kind, sizes):
         start += size + 1
     found = []
     n_rejects = 0
-    last = None
-    for records, last in read_ahead(iter(items), 10):
+    for records, position in read_ahead(iter(items), 10):
+        assert position.records > max(records.numbers, default=-1)
         found += records.numbers
         assert records.ids == records.numbers
         assert records.excerpts == [str(i) for i in records.numbers]
@@ -43,7 +43,7 @@ def test_nothing_is_lost_or_moved(kind, sizes):
         if len(records):
             assert np.ravel(values).tolist() == [i + 1 for i in records.numbers]
         n_rejects += len(records.rejects)
-    assert last == items[-1][1]
+    assert position == items[-1][1]
     assert found == [number for records, _ in items for number in records.numbers]
     assert n_rejects == len(sizes)
 

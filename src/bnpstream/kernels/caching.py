@@ -5,15 +5,21 @@ so one class of a package that is no longer there, and the function fails for al
 thrown away when the function's own file changes, not when the score that was compiled into it does.
 So loops for classes of other packages have an index of their own, which is stamped with the files
 that their scores are in.
+
+The same goes for loops of this package: an index names classes of an older version, or holds loops
+into which functions of another file were compiled that have changed since. So every index is also
+marked with all files of the kernels, and one with another mark is not looked into.
 """
 
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from bnpstream.kernels.dispatch import SOURCES
@@ -21,8 +27,30 @@ from bnpstream.kernels.dispatch import SOURCES
 HERE = __name__.partition(".")[0]
 
 
+@cache
+def kernels_mark() -> str:
+    """Return what tells these kernels from those of another version, or before an edit."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    stamps = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+    return f"{numba.__version__} {sha256(repr(stamps).encode()).hexdigest()}"
+
+
+class LoopFile(IndexDataCacheFile):
+    """numba's index of one function, empty if it was written by other kernels."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._version = kernels_mark()
+
+
 class LoopCache(FunctionCache):
     """numba's cache of one function, with an index for every set of classes from elsewhere."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file = LoopFile(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         with self._turned_to(sig):
@@ -41,7 +69,7 @@ class LoopCache(FunctionCache):
             names = ",".join(f"{cls.__module__}.{cls.__qualname__}" for cls in foreign)
             stamps = [stamp for cls in foreign for stamp in source_stamps(cls)]
             self._enabled = self._enabled and all(map(is_importable, foreign))
-            self._cache_file = IndexDataCacheFile(
+            self._cache_file = LoopFile(
                 self._cache_path,
                 f"{self._impl.filename_base}.{sha256(names.encode()).hexdigest()[:16]}",
                 (self._impl.locator.get_source_stamp(), *stamps),
