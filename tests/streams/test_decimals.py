@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from number_files import read, rejects, write
 
-from bnpstream.streams._pairs import PairParser
+from bnpstream.streams.numbers.pairs import PairParser
 
 SPELLINGS = ["{!r}", "{:.17g}", "{:.16e}", "{:.6g}", "{:.12f}", "{:.3E}", "{:+.15g}"]
 

@@ -7,7 +7,7 @@ import pytest
 from feeding import PACKERS, write
 
 from bnpstream.streams import Options, Position, open_source, reading
-from bnpstream.streams.lines import Lines, first_lines
+from bnpstream.streams.fields.lines import Lines, first_lines
 from bnpstream.streams.reading import ByteReader
 
 

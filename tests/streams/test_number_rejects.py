@@ -11,11 +11,11 @@ import pytest
 from number_files import TEXT_FORMATS, WRITERS, dense, random_counts, read, rejects, write
 from scipy import sparse
 
-from bnpstream.streams import _entries
+from bnpstream.streams.numbers import entries
+from bnpstream.streams.numbers.uci import DocwordReader
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Reject
 from bnpstream.streams.source import open_source
-from bnpstream.streams.uci import DocwordReader
 
 MANY_DIGITS = "9" * 19
 
@@ -119,7 +119,7 @@ def test_a_document_stays_rejected_while_its_entries_still_come(tmp_path):
 
 
 def test_many_entries_out_of_order_end_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(_entries, "MOST_STRAYS", 3)
+    monkeypatch.setattr(entries, "MOST_STRAYS", 3)
     strays = ["1 1 1\n"] * 4
     for n_strays in (3, 4):
         text = "9\n2\n7\n1 1 1\n2 1 5\n" + "".join(strays[:n_strays]) + "8 1 1\n9 1 1\n"

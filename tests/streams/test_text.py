@@ -8,8 +8,9 @@ from zlib import crc32
 import pytest
 from feeding import read_all, read_text, write
 
-from bnpstream.streams import open_source, tokens
-from bnpstream.streams.tokens import HashedWords, count_words
+from bnpstream.streams import open_source
+from bnpstream.streams.fields import tokens
+from bnpstream.streams.fields.tokens import HashedWords, count_words
 
 
 def test_every_line_is_a_document(tmp_path):
@@ -60,7 +61,9 @@ def test_ascii_and_other_texts_are_cut_alike():
 
 
 def test_a_hash_is_the_same_in_every_process():
-    code = "from bnpstream.streams.tokens import HashedWords as H; print(H(1 << 20)['straße'])"
+    code = (
+        "from bnpstream.streams.fields.tokens import HashedWords as H; print(H(1 << 20)['straße'])"
+    )
     found = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -12,7 +12,7 @@ from scipy import sparse
 from bnpstream.datasets import find
 from bnpstream.kernels.parsing import IRREGULAR
 from bnpstream.streams import iter_docword, read_docword, read_vocabulary, reading
-from bnpstream.streams._entries import EntryParser
+from bnpstream.streams.numbers.entries import EntryParser
 
 SMALL = "5\n3\n4\n2 1 4\n2 3 1\n4 2 7\n4 3 2\n"
 SMALL_ROWS = [[0, 0, 0], [4, 0, 1], [0, 0, 0], [0, 7, 2], [0, 0, 0]]

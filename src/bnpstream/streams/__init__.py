@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bnpstream.streams.labels import read_labels
-    from bnpstream.streams.lda_c import read_lda_c
+    from bnpstream.streams.numbers.lda_c import read_lda_c
+    from bnpstream.streams.numbers.uci import iter_docword, read_docword, read_vocabulary
     from bnpstream.streams.records import Options, Position, Records, Reject, Schema
     from bnpstream.streams.source import FORMATS, Source, open_source
-    from bnpstream.streams.uci import iter_docword, read_docword, read_vocabulary
 
 # Where every name lives; imported on first use, as most commands need few of them.
 _HOMES = {
@@ -22,12 +22,12 @@ _HOMES = {
     "Reject": "bnpstream.streams.records",
     "Schema": "bnpstream.streams.records",
     "Source": "bnpstream.streams.source",
-    "iter_docword": "bnpstream.streams.uci",
+    "iter_docword": "bnpstream.streams.numbers.uci",
     "open_source": "bnpstream.streams.source",
-    "read_docword": "bnpstream.streams.uci",
+    "read_docword": "bnpstream.streams.numbers.uci",
     "read_labels": "bnpstream.streams.labels",
-    "read_lda_c": "bnpstream.streams.lda_c",
-    "read_vocabulary": "bnpstream.streams.uci",
+    "read_lda_c": "bnpstream.streams.numbers.lda_c",
+    "read_vocabulary": "bnpstream.streams.numbers.uci",
 }
 
 __all__ = [

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import orjson
 
-from bnpstream.streams.lines import first_lines
+from bnpstream.streams.fields.lines import first_lines
 from bnpstream.streams.reading import ByteReader
 
 __all__ = ["guess_delimiter", "guess_format"]

@@ -5,8 +5,8 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.streams._files import read_lines, unexpected_line
-from bnpstream.streams._values import read_whole
+from bnpstream.streams.bad_lines import read_lines, unexpected_line
+from bnpstream.streams.numbers.values import read_whole
 
 __all__ = ["read_labels"]
 

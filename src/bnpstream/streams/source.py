@@ -15,17 +15,17 @@ from bnpstream.streams.records import Options, Position, Records, Schema
 __all__ = ["FORMATS", "Reader", "Source", "open_source"]
 
 FORMATS = {
-    "uci": "bnpstream.streams.uci:DocwordReader",
-    "lda-c": "bnpstream.streams.lda_c:LdaCReader",
-    "svmlight": "bnpstream.streams.svmlight:SvmlightReader",
-    "mtx": "bnpstream.streams.matrix_market:MatrixMarketReader",
-    "npz": "bnpstream.streams.npz:NpzReader",
-    "csv": "bnpstream.streams.csv_table:CsvReader",
-    "tsv": "bnpstream.streams.csv_table:TsvReader",
-    "parquet": "bnpstream.streams.arrow:ParquetReader",
-    "arrow": "bnpstream.streams.arrow:ArrowReader",
-    "jsonl": "bnpstream.streams.json_lines:JsonLinesReader",
-    "text": "bnpstream.streams.text:TextReader",
+    "uci": "bnpstream.streams.numbers.uci:DocwordReader",
+    "lda-c": "bnpstream.streams.numbers.lda_c:LdaCReader",
+    "svmlight": "bnpstream.streams.numbers.svmlight:SvmlightReader",
+    "mtx": "bnpstream.streams.numbers.matrix_market:MatrixMarketReader",
+    "npz": "bnpstream.streams.numbers.npz:NpzReader",
+    "csv": "bnpstream.streams.fields.csv_table:CsvReader",
+    "tsv": "bnpstream.streams.fields.csv_table:TsvReader",
+    "parquet": "bnpstream.streams.fields.arrow:ParquetReader",
+    "arrow": "bnpstream.streams.fields.arrow:ArrowReader",
+    "jsonl": "bnpstream.streams.fields.json_lines:JsonLinesReader",
+    "text": "bnpstream.streams.fields.text:TextReader",
 }
 """Where the reader of every format lives; imported when it is needed."""
 

@@ -2,7 +2,7 @@
 
 from os import PathLike
 
-from bnpstream.streams._files import read_lines, unexpected_line
+from bnpstream.streams.bad_lines import read_lines, unexpected_line
 
 __all__ = ["read_vocabulary"]
 

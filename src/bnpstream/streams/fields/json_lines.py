@@ -11,19 +11,19 @@ from typing import Any, ClassVar
 
 import orjson
 
-from bnpstream.streams.documents import (
+from bnpstream.streams.fields.documents import (
     counts_of,
     excerpt_of_counts,
     excerpt_of_text,
 )
-from bnpstream.streams.gathering import Parsed
-from bnpstream.streams.line_reader import LineReader
-from bnpstream.streams.lines import PEEKED_RECORDS, decode, first_lines
+from bnpstream.streams.fields.gathering import Parsed
+from bnpstream.streams.fields.line_reader import LineReader
+from bnpstream.streams.fields.lines import PEEKED_RECORDS, decode, first_lines
+from bnpstream.streams.fields.schemas import schema_of_columns
+from bnpstream.streams.fields.tables import CellTypes
+from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema, UnusableError
-from bnpstream.streams.schemas import schema_of_columns
-from bnpstream.streams.tables import CellTypes
-from bnpstream.streams.tokens import count_words
 
 __all__ = ["JsonLinesReader"]
 

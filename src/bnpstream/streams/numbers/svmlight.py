@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from bnpstream.kernels.digits import COUNTS, REALS
 from bnpstream.kernels.parsing import Rules
-from bnpstream.streams._gathering import read_batches
-from bnpstream.streams._lines import first_block
-from bnpstream.streams._pairs import (
+from bnpstream.streams.numbers.batching import read_batches
+from bnpstream.streams.numbers.blocks import first_block
+from bnpstream.streams.numbers.pairs import (
     MOST_COLUMNS,
     PairParser,
     Pairs,
@@ -22,8 +22,8 @@ from bnpstream.streams._pairs import (
     survey,
     survey_file,
 )
-from bnpstream.streams._schemas import number_schema
-from bnpstream.streams._values import read_value
+from bnpstream.streams.numbers.schemas import number_schema
+from bnpstream.streams.numbers.values import read_value
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
 from bnpstream.streams.source import Reader

@@ -10,12 +10,12 @@ table. An entry that occurs twice is summed; blank lines are skipped.
 from collections.abc import Iterator
 
 from bnpstream.kernels.digits import COUNTS, ONES, REALS
-from bnpstream.streams._entries import EntryParser, Header, Wording
-from bnpstream.streams._files import unexpected_line
-from bnpstream.streams._gathering import read_batches
-from bnpstream.streams._lines import first_block
-from bnpstream.streams._schemas import check_features, number_schema
-from bnpstream.streams._values import read_whole
+from bnpstream.streams.bad_lines import unexpected_line
+from bnpstream.streams.numbers.batching import read_batches
+from bnpstream.streams.numbers.blocks import first_block
+from bnpstream.streams.numbers.entries import EntryParser, Header, Wording
+from bnpstream.streams.numbers.schemas import check_features, number_schema
+from bnpstream.streams.numbers.values import read_whole
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema
 from bnpstream.streams.source import Reader

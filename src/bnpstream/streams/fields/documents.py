@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bnpstream.streams.fields.tokens import HashedWords
 from bnpstream.streams.records import Schema, UnusableError
-from bnpstream.streams.tokens import HashedWords
 
 __all__ = ["DocumentRows", "counts_of", "excerpt_of_counts", "excerpt_of_text"]
 

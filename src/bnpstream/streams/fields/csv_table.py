@@ -15,16 +15,16 @@ from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
-from bnpstream.streams.csv_lines import CsvLines, PeekedLines, cut_fields
-from bnpstream.streams.documents import excerpt_of_text
-from bnpstream.streams.gathering import Parsed
+from bnpstream.streams.fields.csv_lines import CsvLines, PeekedLines, cut_fields
+from bnpstream.streams.fields.documents import excerpt_of_text
+from bnpstream.streams.fields.gathering import Parsed
+from bnpstream.streams.fields.line_reader import Cut, LineReader
+from bnpstream.streams.fields.lines import PEEKED_RECORDS, Lines, first_lines
+from bnpstream.streams.fields.schemas import schema_of_columns
+from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.guessing import guess_delimiter
-from bnpstream.streams.line_reader import Cut, LineReader
-from bnpstream.streams.lines import PEEKED_RECORDS, Lines, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
-from bnpstream.streams.schemas import schema_of_columns
-from bnpstream.streams.tokens import count_words
 
 __all__ = ["CsvReader", "TsvReader"]
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from bnpstream.kernels.digits import COUNTS, REALS
 from bnpstream.kernels.parsing import Progress, Room, Rules
-from bnpstream.streams._files import show
+from bnpstream.streams.bad_lines import show
 from bnpstream.streams.records import BEGINNING, Reject
 
 __all__ = ["Building", "Taken"]

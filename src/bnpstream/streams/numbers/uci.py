@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from bnpstream.kernels.digits import WHOLE
-from bnpstream.streams._entries import EntryParser, Header, Wording
-from bnpstream.streams._files import broken, unexpected_line
-from bnpstream.streams._gathering import read_batches
-from bnpstream.streams._schemas import check_features, number_schema
-from bnpstream.streams._values import read_whole
+from bnpstream.streams.bad_lines import broken, unexpected_line
+from bnpstream.streams.numbers.batching import read_batches
+from bnpstream.streams.numbers.entries import EntryParser, Header, Wording
+from bnpstream.streams.numbers.schemas import check_features, number_schema
+from bnpstream.streams.numbers.values import read_whole
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema
 from bnpstream.streams.source import Reader

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bnpstream.streams._archives import open_archive
-from bnpstream.streams._schemas import check_features, number_schema
+from bnpstream.streams.numbers.archives import open_archive
+from bnpstream.streams.numbers.schemas import check_features, number_schema
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import BEGINNING, Options, Position, Records, Reject, Schema
 from bnpstream.streams.source import Reader

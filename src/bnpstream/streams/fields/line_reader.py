@@ -4,8 +4,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
 
-from bnpstream.streams.gathering import Gatherer, Parsed
-from bnpstream.streams.lines import Lines
+from bnpstream.streams.fields.gathering import Gatherer, Parsed
+from bnpstream.streams.fields.lines import Lines
 from bnpstream.streams.records import Position, Records, UnusableError
 from bnpstream.streams.source import Reader
 

@@ -6,14 +6,14 @@ Documents have no ids of their own.
 
 from typing import ClassVar
 
-from bnpstream.streams.documents import excerpt_of_text
-from bnpstream.streams.gathering import Parsed
-from bnpstream.streams.line_reader import LineReader
-from bnpstream.streams.lines import decode, first_lines
+from bnpstream.streams.fields.documents import excerpt_of_text
+from bnpstream.streams.fields.gathering import Parsed
+from bnpstream.streams.fields.line_reader import LineReader
+from bnpstream.streams.fields.lines import decode, first_lines
+from bnpstream.streams.fields.schemas import document_schema
+from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema
-from bnpstream.streams.schemas import document_schema
-from bnpstream.streams.tokens import count_words
 
 __all__ = ["TextReader"]
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.digits import COUNTS, ONES, WHOLE
 from bnpstream.kernels.parsing import Progress, Rules, parse_entries
-from bnpstream.streams._building import Building
-from bnpstream.streams._files import unexpected_line
-from bnpstream.streams._values import read_value, read_whole
+from bnpstream.streams.bad_lines import unexpected_line
+from bnpstream.streams.numbers.building import Building
+from bnpstream.streams.numbers.values import read_value, read_whole
 
 __all__ = ["EntryParser", "Header", "Wording"]
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from bnpstream.streams.documents import (
+from bnpstream.streams.fields.documents import (
     counts_of,
     excerpt_of_counts,
     excerpt_of_text,
 )
-from bnpstream.streams.gathering import Gatherer, Parsed
+from bnpstream.streams.fields.gathering import Gatherer, Parsed
+from bnpstream.streams.fields.tables import CellTypes
+from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
 from bnpstream.streams.source import Reader
-from bnpstream.streams.tables import CellTypes
-from bnpstream.streams.tokens import count_words
 
 __all__ = ["ColumnReader", "column_types", "pyarrow"]
 

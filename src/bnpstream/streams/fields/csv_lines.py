@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
-from bnpstream.streams.lines import Lines, decode, first_lines
+from bnpstream.streams.fields.lines import Lines, decode, first_lines
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Position, UnusableError
 

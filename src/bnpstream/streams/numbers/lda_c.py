@@ -15,16 +15,16 @@ from scipy import sparse
 
 from bnpstream.kernels.digits import WHOLE
 from bnpstream.kernels.parsing import Rules
-from bnpstream.streams._files import broken
-from bnpstream.streams._gathering import read_batches
-from bnpstream.streams._pairs import (
+from bnpstream.streams.bad_lines import broken
+from bnpstream.streams.numbers.batching import read_batches
+from bnpstream.streams.numbers.pairs import (
     MOST_COLUMNS,
     PairParser,
     Pairs,
     known_features,
     survey_file,
 )
-from bnpstream.streams._schemas import number_schema
+from bnpstream.streams.numbers.schemas import number_schema
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
 from bnpstream.streams.source import Reader

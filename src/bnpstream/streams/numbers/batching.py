@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.parsing import IRREGULAR, NO_ROOM, Progress, Rules
-from bnpstream.streams._building import Building, Taken
-from bnpstream.streams._lines import Block, line_blocks, without_header
+from bnpstream.streams.numbers.blocks import Block, line_blocks, without_header
+from bnpstream.streams.numbers.building import Building, Taken
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Position, Records, Schema
 

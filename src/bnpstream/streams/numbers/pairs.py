@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.parsing import Progress, Rules, parse_pairs
-from bnpstream.streams._building import Building
-from bnpstream.streams._gathering import gather
-from bnpstream.streams._lines import Block, line_blocks
+from bnpstream.streams.numbers.batching import gather
+from bnpstream.streams.numbers.blocks import Block, line_blocks
+from bnpstream.streams.numbers.building import Building
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, UnusableError
 from bnpstream.streams.vocabulary import read_vocabulary

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from bnpstream.streams.documents import DocumentRows
+from bnpstream.streams.fields.documents import DocumentRows
+from bnpstream.streams.fields.tables import gather_cells
 from bnpstream.streams.records import Records, Reject, Schema, beginning
-from bnpstream.streams.tables import gather_cells
 
 __all__ = ["Gatherer", "Parsed"]
 

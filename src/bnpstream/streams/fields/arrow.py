@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
 from typing import Any, ClassVar
 
-from bnpstream.streams.arrow_columns import ColumnReader, column_types, pyarrow
+from bnpstream.streams.fields.arrow_columns import ColumnReader, column_types, pyarrow
+from bnpstream.streams.fields.schemas import schema_of_columns
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema
-from bnpstream.streams.schemas import schema_of_columns
 
 __all__ = ["ArrowReader", "ParquetReader"]
 

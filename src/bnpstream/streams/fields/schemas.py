@@ -78,7 +78,7 @@ def document_schema(name: str, fields: dict[str, str], options: Options) -> Sche
         raise ValueError("vocab and hash_bits are both given: give one of them, or neither")
     if options.vocab is not None:
         # Only here, as most sources need nothing else of that module.
-        from bnpstream.streams.uci import read_vocabulary
+        from bnpstream.streams.numbers.uci import read_vocabulary
 
         names = tuple(read_vocabulary(options.vocab))
         return Schema(name, "counts", len(names), names, fields=fields)

@@ -1,0 +1,1 @@
+"""Files of records with fields: texts, counts of words, or cells of named columns."""
