@@ -6,10 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from bnpstream.cli.reading import write_json
+from bnpstream.cli.printing import print_numbers, write_json
 from bnpstream.datasets import synthetic_corpus_blocks
 from bnpstream.jobs.feeding import Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts
@@ -50,13 +47,7 @@ def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:
     if as_json:
         write_json(found)
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(justify="right")
-    for name, value in found.items():
-        shown = f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
-        table.add_row(name.replace("_", " "), shown)
-    Console().print(table)
+    print_numbers(found)
 
 
 def _run(source: list[str], folder: Path, *, limit: bool) -> Feed:

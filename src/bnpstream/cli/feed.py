@@ -10,10 +10,9 @@ from typing import Any
 
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
+from bnpstream.cli.printing import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.jobs.feeding import Answer, Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts
@@ -22,6 +21,7 @@ from bnpstream.jobs.starting import RunOptions, start
 from bnpstream.streams import Options
 
 ALTERNATIVES = 3
+SHOWN_REASONS = 5
 
 
 def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
@@ -29,7 +29,7 @@ def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
     feed, done = _run(run_options(source, given), given, answer=None)
     summary = summarize(feed, given["out"], done=done)
     if as_json:
-        sys.stdout.write(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n")
+        write_json(summary)
     else:
         _print(summary)
     if not done:
@@ -159,32 +159,21 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
 
 
 def _print(summary: dict[str, Any]) -> None:
-    console = Console()
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(justify="right")
     shown = {
-        "rows": f"{summary['rows']:,}",
-        "clusters": f"{summary['clusters']:,}",
-        "rejects": f"{summary['rejects']:,}",
+        "rows": summary["rows"],
+        "clusters": summary["clusters"],
+        "rejects": summary["rejects"],
+        "evidence a row": summary["log_evidence_per_row"],
+        "evidence a token": summary["log_evidence_per_token"],
+        "seconds": round(summary["seconds"], 2),
+        "rows a second": round(summary["rows_per_second"]),
     }
-    if summary["log_evidence"] is not None:
-        shown["evidence"] = f"{summary['log_evidence']:,.0f} nats"
-        shown["evidence a row"] = f"{summary['log_evidence_per_row']:,.2f} nats"
-    if summary["log_evidence_per_token"] is not None:
-        shown["evidence a token"] = f"{summary['log_evidence_per_token']:,.3f} nats"
-    shown["time"] = f"{summary['seconds']:,.1f} s"
-    shown["speed"] = f"{summary['rows_per_second']:,.0f} rows/s"
-    for name, value in shown.items():
-        table.add_row(name, value)
-    console.print(table)
-    for reason, count in list(summary["reject_reasons"].items())[:5]:
-        console.print(f"  {count:,} rejected: {reason}", markup=False, highlight=False)
+    print_numbers(shown)
+    for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
+        print(f"{count:,} rejected: {reason}")
     if summary["run"] is None:
         return
     if not summary["finished"]:
-        console.print(
-            f"interrupted; saved. Go on with: --out {summary['run']} --resume", markup=False
-        )
-    console.print(f"next: bnpstream clusters {summary['run']}", markup=False, highlight=False)
-    console.print(f"      bnpstream report {summary['run']}", markup=False, highlight=False)
+        print(f"interrupted, and saved; go on with --out {summary['run']} --resume")
+    print(f"next: bnpstream clusters {summary['run']}")
+    print(f"      bnpstream report {summary['run']}")

@@ -12,18 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bnpstream.cli.printing import print_numbers, write_json
 from bnpstream.jobs.describing import Run, guess_image_shape
 from bnpstream.jobs.description import ClusterDescription, Feature
 from bnpstream.jobs.scoring import evaluate, predict, source_for
 from bnpstream.mixture import survivor
 from bnpstream.streams.reading import ByteReader
-
-
-def write_json(value: Any) -> None:
-    """Write one JSON document to standard output."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2))
-    sys.stdout.buffer.write(b"\n")
-    sys.stdout.buffer.flush()
 
 
 def run_evaluate(
@@ -36,14 +30,7 @@ def run_evaluate(
     if as_json:
         write_json(found)
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(justify="right")
-    for name, value in found.items():
-        if value is not None:
-            shown = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
-            table.add_row(name.replace("_", " "), shown)
-    Console().print(table)
+    print_numbers(found)
 
 
 def _labels(path: Path) -> NDArray[np.str_]:
