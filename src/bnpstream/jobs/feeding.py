@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bnpstream.estimator import StreamingMixture
 from bnpstream.jobs.interrupts import InterruptedJobError, Interrupts
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
@@ -229,6 +230,8 @@ class Feed:
         finally:
             self.seconds_in_pass += time.perf_counter() - began
         self._note(records)
+        if isinstance(self.model, StreamingMixture):
+            self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
         yield records, None
 
     def _refusal(self, records: Records, error: ValueError) -> Reject:
