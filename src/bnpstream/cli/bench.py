@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bnpstream.cli.reading import write_json
+from bnpstream.cli.output import write_json
 from bnpstream.datasets import synthetic_corpus_blocks
 from bnpstream.jobs.feeding import Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy.sparse import save_npz
 
+from bnpstream.cli.output import write_json
 from bnpstream.cli.progress import ProgressDisplay
-from bnpstream.cli.reading import write_json
 from bnpstream.datasets import digits
 from bnpstream.evaluation import agreement, majority_labels
 from bnpstream.jobs.describing import Run

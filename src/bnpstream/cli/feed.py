@@ -14,11 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
+from bnpstream.cli.output import write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.jobs.feeding import Answer, Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.runs import is_run
 from bnpstream.streams import Options
 
 ALTERNATIVES = 3
@@ -29,7 +31,7 @@ def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
     feed, done = _run(run_options(source, given), given, answer=None)
     summary = summarize(feed, given["out"], done=done)
     if as_json:
-        sys.stdout.write(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n")
+        write_json(summary)
     else:
         _print(summary)
     if not done:
@@ -38,7 +40,8 @@ def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
 
 def run_stream(source: list[str], given: dict[str, Any]) -> None:
     """Absorb records and answer each with a line of JSON."""
-    if source == ["-"] and given["format"] is None and not given["resume"]:
+    goes_on = given["resume"] and given["out"] is not None and is_run(given["out"])
+    if source == ["-"] and given["format"] is None and not goes_on:
         given["format"] = "jsonl"
     _mend_last_line()
     try:
@@ -74,6 +77,10 @@ def _run(
     options: RunOptions, given: dict[str, Any], answer: Callable[[Answer], None] | None
 ) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
+    if given["resume"] and given["out"] is None:
+        raise typer.BadParameter("--resume needs --out: the run to go on with")
+    if given["strict"] and given["max_rejects"]:
+        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
     pace = Pace(
         given["batch_rows"],
         given["checkpoint_rows"],

@@ -12,18 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bnpstream.cli.output import write_json
 from bnpstream.jobs.describing import Run, guess_image_shape
 from bnpstream.jobs.description import ClusterDescription, Feature
 from bnpstream.jobs.scoring import evaluate, predict, source_for
 from bnpstream.mixture import survivor
 from bnpstream.streams.reading import ByteReader
-
-
-def write_json(value: Any) -> None:
-    """Write one JSON document to standard output."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2))
-    sys.stdout.buffer.write(b"\n")
-    sys.stdout.buffer.flush()
 
 
 def run_evaluate(

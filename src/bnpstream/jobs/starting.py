@@ -19,6 +19,7 @@ from bnpstream.runs import (
     RunWriter,
     Tensors,
     has_checkpoint,
+    is_run,
     marks_of,
     read_checkpoint,
     read_config,
@@ -65,8 +66,7 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
     resume : bool
         Go on from the last checkpoint of the directory, if there is one.
     """
-    begun = folder is not None and resume and (folder / "config.json").exists()
-    if folder is not None and begun:
+    if folder is not None and resume and is_run(folder):
         return _go_on(folder, options)
     source = open_source(list(options.paths), options.source, follow=options.follow)
     model = make_model(options.model, source.schema.kind)

@@ -3,6 +3,7 @@
 from bnpstream.runs.directory import (
     RunWriter,
     has_checkpoint,
+    is_run,
     marks_of,
     read_checkpoint,
     read_config,
@@ -18,6 +19,7 @@ __all__ = [
     "RunWriter",
     "Tensors",
     "has_checkpoint",
+    "is_run",
     "marks_of",
     "read_checkpoint",
     "read_config",

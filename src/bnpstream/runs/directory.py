@@ -46,6 +46,11 @@ def write_json(path: Path, content: Any) -> None:
     write_atomically(path, write)
 
 
+def is_run(folder: Path) -> bool:
+    """Return whether a run was begun in a directory."""
+    return (folder / CONFIG).exists()
+
+
 def has_checkpoint(folder: Path) -> bool:
     """Return whether a run has got as far as its first checkpoint."""
     return (folder / STATE).exists() or (folder / PREVIOUS).exists()
@@ -100,14 +105,15 @@ def _way_out(folder: Path) -> str:
 
 def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
     """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
-    if (folder / CONFIG).exists() and "source" in read_config(folder):
+    if is_run(folder) and "source" in read_config(folder):
         raise RunError(f"{folder}: is the directory of a run: save to another one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refusal(folder, error) from error
     with locked(folder):
-        sweep_up(folder)
+        if is_run(folder):
+            sweep_up(folder)
         write_config(folder, config)
         write_tensors(folder / STATE, tensors)
 
@@ -128,7 +134,8 @@ class RunWriter:
         self._previous = marks
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
-            sweep_up(folder)
+            if is_run(folder):  # else what is there is not ours
+                sweep_up(folder)
             self.logs: dict[str, JsonLines] = {}
             for name, keep in LOGS.items():
                 log = JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
@@ -151,10 +158,17 @@ class RunWriter:
         others : dict, optional
             Further files, from their names to what they hold as JSON.
         """
-        if (folder / CONFIG).exists():
+        if is_run(folder):
             raise RunError(
                 f"{folder}: there is a run already: give --resume to go on with it, "
                 "or another --out"
+            )
+        logs = [f"{name}.jsonl" for name in LOGS]
+        left = [name for name in (STATE, PREVIOUS, *logs) if _has_content(folder / name)]
+        if left:
+            raise RunError(
+                f"{folder}: has a {left[0]} but no {CONFIG}: restore that from a copy, "
+                "or give another --out"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -202,6 +216,10 @@ class RunWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def marks_of(document: dict[str, Any]) -> dict[str, Mark]:

@@ -32,9 +32,10 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 def sweep_up(folder: Path) -> None:
     """Remove what writers that were killed left half-written."""
-    for pattern in (".*.partial", ".tmp*", "*.new"):
+    for pattern in (".*.partial", ".tmp??????", "*.safetensors.new"):
         for path in folder.glob(pattern):
-            path.unlink(missing_ok=True)
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
