@@ -69,28 +69,34 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise RunError(
             f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
     check_format(path, config.get("format"))
     return config
 
 
+def checkpoint_path(folder: Path) -> Path:
+    """Return the file of the last checkpoint: of the one before if that was removed."""
+    state, previous = folder / STATE, folder / PREVIOUS
+    return previous if previous.exists() and not state.exists() else state
+
+
 def read_checkpoint(folder: Path) -> Tensors:
     """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
-    state, previous = folder / STATE, folder / PREVIOUS
-    if state.exists() or not previous.exists():
-        try:
-            return read_tensors(state)
-        except DamagedError as error:
-            raise RunError(f"{error}; {_way_out(folder)}") from error
-        except RunError:
-            if state.exists():
-                raise
-            raise RunError(
-                f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
-                "remove the directory and start again"
-            ) from None
-    return read_tensors(previous)
+    path = checkpoint_path(folder)
+    try:
+        return read_tensors(path)
+    except DamagedError as error:
+        if path.name == PREVIOUS:
+            raise
+        raise RunError(f"{error}; {_way_out(folder)}") from error
+    except RunError:
+        if path.exists():
+            raise
+        raise RunError(
+            f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
+            "remove the directory and start again"
+        ) from None
 
 
 def _way_out(folder: Path) -> str:
