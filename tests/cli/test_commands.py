@@ -270,3 +270,40 @@ def test_bench_times_reading_and_learning():
     found = run_json("bench", "--rows", "300")
     assert found["rows"] == 300
     assert found["pass_seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--prefix-rows", "0"), "--prefix-rows"),
+        (("--hash-bits", "8", "--revisit", "-1"), "--revisit"),
+        (("--batch-rows", "0"), "--batch-rows"),
+        (("--checkpoint-seconds", "-1"), "--checkpoint-seconds"),
+        (("--strict", "--max-rejects", "3"), "give one"),
+    ],
+)
+def test_values_that_cannot_be_are_a_matter_of_usage(texts, tmp_path, options, message):
+    assert message in run("fit", texts, "--out", tmp_path / "run", *options, code=2)
+    assert not (tmp_path / "run").exists()
+
+
+def test_there_is_nothing_to_resume_without_a_run(texts):
+    assert "--resume needs --out" in run("fit", texts, "--resume", code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "fast"), "engine must be"),
+        (("--new-cluster-threshold", "nan"), "new_cluster_threshold"),
+        (("--hash-bits", "8", "--likelihood", "nope"), "likelihood must be"),
+        (("--hash-bits", "8", "--merge-threshold", "nan"), "merge_threshold must be"),
+        (("--hash-bits", "8", "--revisits", "2"), "give both"),
+        (("--hash-bits", "8", "--passes", "3", "--revisits", "2"), "give both"),
+    ],
+)
+def test_wrong_settings_are_named_before_a_record_is_read(texts, tmp_path, options, message):
+    found = run("fit", texts, "--out", tmp_path / "run", *options, code=1)
+    assert message in found
+    assert "records" not in found
+    assert not (tmp_path / "run").exists()

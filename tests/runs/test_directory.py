@@ -133,7 +133,7 @@ def test_a_log_shorter_than_the_checkpoint_says_is_named(tmp_path):
 def test_what_killed_writers_left_is_swept_up(tmp_path):
     with RunWriter.create(tmp_path, {}) as writer:
         checkpoint(writer, 10)
-    for name in (".config.json.partial", ".tmpXyZ", "state.safetensors.new"):
+    for name in (".config.json.partial", ".tmpXyZ12A", "state.safetensors.new"):
         (tmp_path / name).write_bytes(b"half")
     RunWriter.resume(tmp_path, marks_of(read_checkpoint(tmp_path).document)).close()
     names = {path.name for path in tmp_path.iterdir()}
@@ -145,6 +145,29 @@ def test_what_killed_writers_left_is_swept_up(tmp_path):
         "lineage.jsonl",
         "rejects.jsonl",
     }
+
+
+def test_what_others_left_is_not_touched(tmp_path):
+    others = (".tmp-notes", ".mine.partial", "data.new", "page.html")
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".tmpfolder").mkdir()
+    RunWriter.create(tmp_path, {}).close()
+    assert all((tmp_path / name).read_text() == "mine" for name in others)
+
+
+@pytest.mark.parametrize("name", ["state.safetensors", "previous.safetensors", "rejects.jsonl"])
+def test_no_run_is_begun_over_what_is_left_of_another(tmp_path, name):
+    (tmp_path / name).write_text("much work")
+    with pytest.raises(RunError, match=rf"has a {name} but no config\.json: restore"):
+        RunWriter.create(tmp_path, {})
+    assert (tmp_path / name).read_text() == "much work"
+
+
+def test_a_run_is_begun_again_if_it_was_killed_at_once(tmp_path):
+    RunWriter.create(tmp_path, {}).close()
+    (tmp_path / "config.json").rename(tmp_path / ".config.json.partial")
+    RunWriter.create(tmp_path, {}).close()
 
 
 def numbers(path, mark):

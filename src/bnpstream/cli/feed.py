@@ -18,6 +18,7 @@ from bnpstream.jobs.feeding import Answer, Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.runs import is_run
 from bnpstream.streams import Options
 
 ALTERNATIVES = 3
@@ -38,7 +39,8 @@ def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
 
 def run_stream(source: list[str], given: dict[str, Any]) -> None:
     """Absorb records and answer each with a line of JSON."""
-    if source == ["-"] and given["format"] is None and not given["resume"]:
+    goes_on = given["resume"] and given["out"] is not None and is_run(given["out"])
+    if source == ["-"] and given["format"] is None and not goes_on:
         given["format"] = "jsonl"
     _mend_last_line()
     try:
@@ -74,6 +76,10 @@ def _run(
     options: RunOptions, given: dict[str, Any], answer: Callable[[Answer], None] | None
 ) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
+    if given["resume"] and given["out"] is None:
+        raise typer.BadParameter("--resume needs --out: the run to go on with")
+    if given["strict"] and given["max_rejects"]:
+        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
     pace = Pace(
         given["batch_rows"],
         given["checkpoint_rows"],

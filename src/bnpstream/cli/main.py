@@ -145,7 +145,9 @@ def report(
 @app.command()
 def bench(
     source: o.Sources = None,
-    rows: Annotated[int, typer.Option(help="Documents to draw if no source is named.")] = 20_000,
+    rows: Annotated[
+        int, typer.Option(help="Documents to draw if no source is named.", min=1)
+    ] = 20_000,
     as_json: o.AsJson = False,
 ) -> None:
     """Time reading, parsing, the pass and a checkpoint on this machine."""

@@ -62,10 +62,10 @@ MODEL = (
         "A row opens a cluster if the new one's share is larger.",
         ("--new-cluster-threshold",),
     ),
-    Shared("revisit", int, "Rows that are kept and looked at again."),
-    Shared("revisits", int, "How often they are looked at again."),
+    Shared("revisit", int, "Rows that are kept and looked at again.", least=0),
+    Shared("revisits", int, "How often they are looked at again.", least=1),
     Shared("merge_threshold", float, "Log odds at which clusters merge."),
-    Shared("prefix_rows", int, "Rows from which is learnt what is left open."),
+    Shared("prefix_rows", int, "Rows from which is learnt what is left open.", least=1),
     Shared("engine", str, "auto, compiled or reference."),
 )
 PASSES = (Shared("passes", int, "Passes over all rows (EP), which are kept in memory.", least=1),)
@@ -73,7 +73,7 @@ PACE = (
     Shared("out", Path, "Run directory, where all that was learnt is kept.", ("--out",)),
     Shared("resume", bool, "Go on from the last checkpoint.", ("--resume",), False),
     Shared("checkpoint_rows", int, "Rows between two checkpoints.", least=1),
-    Shared("checkpoint_seconds", float, "Time between two checkpoints.", (), 10.0),
+    Shared("checkpoint_seconds", float, "Time between two checkpoints.", (), 10.0, least=0),
     Shared("batch_rows", int, "Records at a time.", (), 1024, least=1),
     Shared("strict", bool, "Stop at the first record that cannot be used.", ("--strict",), False),
     Shared("max_rejects", int, "Stop when more records than this cannot be used.", least=0),

@@ -10,6 +10,7 @@ import numpy as np
 from bnpstream import likelihoods, priors
 from bnpstream.likelihoods.product import _Words
 from bnpstream.likelihoods.vocabulary import OpenVocabulary
+from bnpstream.runs import RunError
 
 KNOWN: tuple[type, ...] = (
     priors.GeneralizedGamma,
@@ -26,6 +27,10 @@ KNOWN: tuple[type, ...] = (
     OpenVocabulary,
     _Words,
 )
+
+
+class UnknownClassError(RunError, ValueError):
+    """Something was saved with a class that has to be named on loading."""
 
 
 def encode(value: Any) -> Any:
@@ -75,6 +80,8 @@ def _decode(value: Any, known: dict[str, type]) -> Any:
         return [_decode(x, known) for x in value]
     if not isinstance(value, dict):
         return value
+    if "class" in value:  # first, as its fields may have any name
+        return _made(value["class"], value, known)
     if "float" in value:
         return float(value["float"])
     if "array" in value:
@@ -82,11 +89,13 @@ def _decode(value: Any, known: dict[str, type]) -> Any:
         return np.array(cells, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "tuple" in value:
         return tuple(_decode(x, known) for x in value["tuple"])
-    if "slice" in value:
-        return slice(*value["slice"])
-    name = value["class"]
+    return slice(*value["slice"])
+
+
+def _made(name: str, value: dict[str, Any], known: dict[str, type]) -> Any:
+    """Return the dataclass of a name, with these fields."""
     if name not in known:
-        raise ValueError(
+        raise UnknownClassError(
             f"it was saved with {name}, which is none of bnpstream's: load it with classes=[{name}]"
         )
     fields = {key: _decode(x, known) for key, x in value.items() if key != "class"}

@@ -14,7 +14,16 @@ from bnpstream.estimator.codec import decode, encode
 from bnpstream.estimator.prefix import Prefix
 from bnpstream.mixture import Event
 from bnpstream.mixture.saving import lineage_arrays, lineage_from, state_arrays, state_from
-from bnpstream.runs import RunError, Tensors, read_checkpoint, read_config, read_log, save_run
+from bnpstream.runs import (
+    RunError,
+    Tensors,
+    checkpoint_path,
+    intact,
+    read_checkpoint,
+    read_config,
+    read_log,
+    save_run,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -53,10 +62,11 @@ class Savable(MixtureEstimator):
         folder = Path(path)
         read_config(folder)
         tensors = read_checkpoint(folder)
-        kind = tensors.document["model"]["estimator"]
-        if kind != cls.__name__:
-            raise RunError(f"{folder}: holds a {kind}: load it with {kind}.load")
-        model = cls.from_tensors(tensors, classes)
+        with intact(checkpoint_path(folder)):
+            kind = tensors.document["model"]["estimator"]
+            if kind != cls.__name__:
+                raise RunError(f"{folder}: holds a {kind}: load it with {kind}.load")
+            model = cls.from_tensors(tensors, classes)
         events = [Event(**event) for event in read_log(folder, "lineage", tensors.document)]
         if events:
             model.lineage_ = events + model.lineage_

@@ -517,7 +517,9 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
             return
         self._take(decode(document["likelihood"], classes))
         self.state_, self.lineage_ = posterior_from(arrays, paired=self.likelihood_.paired)
-        self.window_ = window_from(arrays, self.likelihood_, keep_rows=document["keep_rows"])
+        self.window_ = window_from(
+            arrays, self.likelihood_, self.state_, keep_rows=document["keep_rows"]
+        )
         self.epochs_ = [ep.Epoch(*decode(epoch)) for epoch in document["epochs"]]
         if "finishing" in document:
             stage, progress = document["finishing"]

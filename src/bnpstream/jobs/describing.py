@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.jobs.description import ClusterDescription, Feature, RunDescription
-from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
-from bnpstream.jobs.starting import model_of, read_schema
+from bnpstream.jobs.starting import load_checkpoint, read_schema, settings_of
 from bnpstream.likelihoods import Categorical, ColumnLikelihood, Likelihood, Product
 from bnpstream.mixture import Event
-from bnpstream.runs import RunError, read_checkpoint, read_config, read_log
+from bnpstream.runs import RunError, read_config, read_log
 from bnpstream.streams import Schema
 
 Floats = NDArray[np.float64]
@@ -38,6 +37,8 @@ class Run:
         Settings; the JSON part of the last checkpoint.
     schema : Schema
         What the records are.
+    source_options : Options
+        What the run was told about its source.
     model : StreamingMixture or DocumentMixture
         As of the last checkpoint.
     journal : Journal
@@ -52,11 +53,12 @@ class Run:
                 f"{folder}: holds a model that was saved, not a run: load it from Python"
             )
         self.schema: Schema = read_schema(folder, self.config)
-        found = read_checkpoint(folder)
+        self.source_options, _ = settings_of(folder, self.config)
+        found = load_checkpoint(folder, self.schema)
         self.document: dict[str, Any] = found.document
-        self.model: Mixture = model_of(found)
-        self.journal = Journal.of(found.arrays, found.document["journal"], self.schema.names)
-        if found.document["rows"] == 0:
+        self.model: Mixture = found.model
+        self.journal = found.journal
+        if self.document["rows"] == 0:
             raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
 
     def events(self) -> list[Event]:

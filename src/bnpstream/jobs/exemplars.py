@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln
 
 from bnpstream.jobs.description import Exemplar
+from bnpstream.jobs.restoring import restored_row
 from bnpstream.mixture import Event
 
 Floats = NDArray[np.float64]
@@ -90,7 +91,9 @@ class Exemplars:
     def from_document(cls, document: list[Any]) -> "Exemplars":
         """Return what `document` described."""
         found = cls()
-        found._best = {id: [Exemplar(*one) for one in best] for id, best in document}
+        found._best = {
+            int(id): [restored_row(Exemplar, one) for one in best] for id, best in document
+        }
         return found
 
 

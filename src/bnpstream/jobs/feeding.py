@@ -157,7 +157,7 @@ class Feed:
                     if self._is_time(pace):
                         self.checkpoint()
             if not self.finished:
-                self._finish(interrupts, on_batch)
+                self._finish(pace, interrupts, on_batch)
         except InterruptedJobError:
             self.checkpoint()
             return False
@@ -174,42 +174,47 @@ class Feed:
         answer: Callable[[Answer], None] | None,
     ) -> None:
         """Absorb a batch; what the model refuses is rejected."""
-        self._check_budget(records.rejects, pace, untouched=True)
-        log = [records.rejects] if records.rejects else []
-        for part, refused in self._absorb(records):
+        rejects = list(records.rejects)
+        self._check_budget(rejects, pace, untouched=True)
+        n_absorbed = 0
+        for part, refused in self._absorb(records, position):
             if refused is not None:
-                log.append([refused])
-                self._check_budget([refused], pace, untouched=False)
-            elif answer is not None:
+                rejects.append(refused)
+                self._check_budget(rejects, pace, untouched=False)
+                continue
+            n_absorbed += len(part)
+            if answer is not None:
                 answer(Answer(part, self.model, self.model.provisional_))
-        if self.n_rows == 0 and len(records) > 1 and len(log) >= len(records):
+        if self.n_rows == 0 and len(records) > 1 and n_absorbed == 0:
             raise ValueError(
-                f"none of the first {len(records)} records could be used: {log[-1][0].reason}"
+                f"none of the first {len(records)} records could be used: {rejects[-1].reason}"
             )
+        rejects.sort(key=_number)  # in any batches the same
         if self.writer is not None:
-            for rejects in log:
-                self.writer.logs["rejects"].append([reject._asdict() for reject in rejects])
-        for rejects in log:
-            self.journal.reject(rejects)
+            self.writer.logs["rejects"].append([reject._asdict() for reject in rejects])
+        self.journal.reject(rejects)
         self.position = position
         self._trace()
 
     def _check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
-        """Raise TooManyRejectsError if there are more rejects than allowed."""
-        if not rejects or pace.max_rejects is None:
+        """Raise TooManyRejectsError if a batch has more rejects than may still come."""
+        if pace.max_rejects is None:
             return
-        if self.journal.n_rejects + len(rejects) <= pace.max_rejects:
+        left = max(0, pace.max_rejects - self.journal.n_rejects)
+        if len(rejects) <= left:
             return
         if untouched:  # the posterior is that of the position: work is not lost
             self.checkpoint()
-        bad = rejects[0]
+        bad = sorted(rejects, key=_number)[left]
         allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
         raise TooManyRejectsError(
             f"{bad.source}, line {bad.line}: {bad.reason}: {bad.beginning!r}; {allowed}: "
             "mend the source, or allow more with --max-rejects, and go on with --resume"
         )
 
-    def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
+    def _absorb(
+        self, records: Records, position: Position
+    ) -> Iterator[tuple[Records, Reject | None]]:
         """Absorb rows; where the model refuses some, halve until the bad ones are alone.
 
         Any split of rows gives the same bits, so that the good ones do not notice.
@@ -217,29 +222,35 @@ class Feed:
         if len(records) == 0:
             return
         began = time.perf_counter()
+        refused: ValueError | None = None
         try:
             self.model.partial_fit(records.rows)
         except ValueError as error:
-            if len(records) == 1:
-                yield records, self._refusal(records, error)
-                return
+            refused = error
+        self.seconds_in_pass += time.perf_counter() - began
+        if refused is None:
+            self._note(records)
+            if isinstance(self.model, StreamingMixture):
+                self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
+            yield records, None
+        elif len(records) == 1:
+            yield records, self._refusal(records, position, refused)
+        else:
             middle = len(records) // 2
             for half in (slice(None, middle), slice(middle, None)):
-                yield from self._absorb(_part(records, half))
-            return
-        finally:
-            self.seconds_in_pass += time.perf_counter() - began
-        self._note(records)
-        if isinstance(self.model, StreamingMixture):
-            self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
-        yield records, None
+                yield from self._absorb(_part(records, half), position)
 
-    def _refusal(self, records: Records, error: ValueError) -> Reject:
-        """Return the reject of a record that the model does not take."""
+    def _refusal(self, records: Records, position: Position, error: ValueError) -> Reject:
+        """Return the reject of a record that the model does not take.
+
+        Its line is counted as if every record of its file were one.
+        """
+        number = records.numbers[0]
+        in_file = number - (position.records - position.in_file)
+        line = in_file + (2 if self.source.schema.fields.get("header") else 1)
         excerpt = records.excerpts[0] if records.excerpts else ""
-        source = self.source.paths[min(self.position.file, len(self.source.paths) - 1)]
         reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
-        return Reject(source, records.numbers[0] + 1, records.numbers[0], reason, excerpt)
+        return Reject(self.source.paths[position.file], line, number, reason, excerpt)
 
     def _note(self, records: Records | None) -> None:
         """Note what became of the rows, and take over the history of clusters."""
@@ -261,7 +272,9 @@ class Feed:
             self.writer.logs["lineage"].append([event._asdict() for event in events])
         return events
 
-    def _finish(self, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> None:
+    def _finish(
+        self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]
+    ) -> None:
         """End the stream: absorb what waits, revisit what the window holds, step by step."""
         if self.n_rows == 0:
             return
@@ -275,7 +288,8 @@ class Feed:
             on_batch(self.status("finishing"))
             if interrupts.requested:
                 raise InterruptedJobError
-            self.checkpoint()
+            if self._is_time(pace):
+                self.checkpoint()
         if waiting:
             self._note(None)
         self.journal.follow(self._take_events())
@@ -343,6 +357,10 @@ class Feed:
         self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
         self._saved_at, self._saved_rows = time.perf_counter(), self.n_rows
         self._cost = self._saved_at - began
+
+
+def _number(reject: Reject) -> int:
+    return reject.record
 
 
 def _part(records: Records, rows: slice) -> Records:

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from bnpstream.inference.visits import Absorbed
 from bnpstream.jobs.exemplars import Exemplars, Measure, measure
+from bnpstream.jobs.restoring import restored, restored_row
 from bnpstream.jobs.trend import Trend
 from bnpstream.mixture import Event
 from bnpstream.runs import Tensors
@@ -28,6 +29,13 @@ class Waiting(NamedTuple):
     excerpt: str
     offset: float
     divisor: float
+
+
+class Counted(NamedTuple):
+    """What is counted."""
+
+    n_tokens: int | None
+    reasons: dict[str, int]
 
 
 class Journal:
@@ -146,9 +154,10 @@ class Journal:
         """Return what `tensors` described."""
         journal = cls(names)
         journal.trend = Trend.of(arrays)
-        journal.n_tokens = document["tokens"]
-        journal.reasons = Counter(dict(document["reasons"]))
-        journal._waiting = [Waiting(*one) for one in document["waiting"]]
+        counted = {"n_tokens": document["tokens"], "reasons": dict(document["reasons"])}
+        journal.n_tokens, reasons = restored(Counted, counted)
+        journal.reasons = Counter(reasons)
+        journal._waiting = [restored_row(Waiting, one) for one in document["waiting"]]
         journal.exemplars = Exemplars.from_document(document["exemplars"])
         return journal
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bnpstream.estimator import DocumentMixture, StreamingMixture
+from bnpstream.estimator.base import require_whole
+from bnpstream.estimator.settings import settings_of
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.priors import (
     GeneralizedGamma,
@@ -109,7 +111,7 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         shared["prefix_rows"] = options.prefix_rows
     if kind == "documents":
         _refuse_for_documents(options)
-        return DocumentMixture(prior, **shared)
+        return _checked(DocumentMixture(prior, **shared))
     if (passes := options.passes or 1) > 1:
         if options.revisit is not None:
             raise ValueError("--passes revisits all rows and --revisit the last ones: give one")
@@ -118,9 +120,23 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         shared |= {"revisit": options.revisit}
         if options.revisits is not None:
             shared |= {"n_revisits": options.revisits}
+    if options.revisits is not None and options.revisit is None:
+        raise ValueError("--revisits says how often the rows of --revisit are seen: give both")
     if options.merge_threshold is not None:
         shared["merge_threshold"] = options.merge_threshold
-    return StreamingMixture(prior, _likelihood(options, kind), **shared)
+    return _checked(StreamingMixture(prior, _likelihood(options, kind), **shared))
+
+
+def _checked(model: Mixture) -> Mixture:
+    """Return a model; ValueError names a setting that is wrong, before a row comes."""
+    require_whole("prefix_rows", model.prefix_rows, 1)
+    model._check_engine()
+    if isinstance(model, StreamingMixture):
+        model._open_likelihood()
+        model._schedule(batch_fit=False)
+    else:
+        settings_of(model._prior(), model.new_cluster_threshold, model.min_responsibility)
+    return model
 
 
 def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:

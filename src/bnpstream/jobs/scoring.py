@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 
 from bnpstream.evaluation import agreement
 from bnpstream.jobs.describing import Run
-from bnpstream.jobs.starting import source_options
 from bnpstream.streams import Records, Source, open_source
 
 ALTERNATIVES = 3
@@ -57,7 +56,7 @@ class Evaluation:
 
 def source_for(run: Run, paths: list[str], **changes: Any) -> Source:
     """Open other records of the same kind as those a run was fitted to."""
-    options = replace(source_options(run.config), **changes)
+    options = replace(run.source_options, **changes)
     wanted = options.format if options.format is not None else run.schema.format
     schema = run.schema if wanted == run.schema.format else None
     return open_source(paths, options, schema)

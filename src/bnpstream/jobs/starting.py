@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,15 +14,19 @@ from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture, ModelOptions, make_model
+from bnpstream.jobs.restoring import restored
 from bnpstream.runs import (
     RunError,
     RunWriter,
-    Tensors,
+    checkpoint_path,
     has_checkpoint,
+    intact,
+    is_run,
     marks_of,
     read_checkpoint,
     read_config,
 )
+from bnpstream.runs.lines import Mark
 from bnpstream.streams import Options, Position, Schema, open_source
 
 ESTIMATORS: dict[str, type[Mixture]] = {
@@ -65,8 +69,7 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
     resume : bool
         Go on from the last checkpoint of the directory, if there is one.
     """
-    begun = folder is not None and resume and (folder / "config.json").exists()
-    if folder is not None and begun:
+    if folder is not None and resume and is_run(folder):
         return _go_on(folder, options)
     source = open_source(list(options.paths), options.source, follow=options.follow)
     model = make_model(options.model, source.schema.kind)
@@ -87,37 +90,67 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
 def _go_on(folder: Path, options: RunOptions) -> Feed:
     """Return the feed of a run that was begun before."""
     config = read_config(folder)
-    _check_same("model", asdict(options.model), config["model"])
-    _check_same("source", asdict(options.source), config["source"]["options"])
-    schema = read_schema(folder, config)
-    paths = list(options.paths) or config["source"]["paths"]
-    source = open_source(paths, source_options(config), schema, follow=options.follow)
-    if source.identity()["paths"] != config["source"]["paths"]:
+    schema, saved, model_options = read_schema(folder, config), *settings_of(folder, config)
+    _check_same(options.model, model_options)
+    _check_same(options.source, saved)
+    begun_with: list[str] = config["source"]["paths"]
+    source = open_source(list(options.paths) or begun_with, saved, schema, follow=options.follow)
+    if source.identity()["paths"] != begun_with:
         raise RunError(
-            f"{folder}: reads {', '.join(config['source']['paths'])}, not "
+            f"{folder}: reads {', '.join(begun_with)}, not "
             f"{', '.join(source.identity()['paths'])}: give the same source, or another --out"
         )
     if not has_checkpoint(folder):
-        model = make_model(options_of(config), schema.kind)
+        with intact(folder / "config.json"):
+            model = make_model(model_options, schema.kind)
         writer = RunWriter.resume(folder, {})
         return Feed(model, source, Journal(schema.names), Position(), writer)
-    found = read_checkpoint(folder)
-    document = found.document
-    writer = RunWriter.resume(folder, marks_of(document))
+    found = load_checkpoint(folder, schema)
+    writer = RunWriter.resume(folder, found.marks)
     return Feed(
-        model_of(found),
+        found.model,
         source,
-        Journal.of(found.arrays, document["journal"], schema.names),
-        Position(**document["position"]),
+        found.journal,
+        found.position,
         writer,
-        seconds=document["seconds"],
-        finished=document["finished"],
+        seconds=found.totals.seconds,
+        finished=found.totals.finished,
     )
 
 
-def model_of(found: Tensors) -> Mixture:
-    """Return the model of a checkpoint."""
-    return ESTIMATORS[found.document["model"]["estimator"]].from_tensors(found)
+class Totals(NamedTuple):
+    """What a checkpoint says in numbers."""
+
+    rows: int
+    rejects: int
+    seconds: float
+    finished: bool
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint holds."""
+
+    document: dict[str, Any]
+    totals: Totals
+    model: Mixture
+    journal: Journal
+    position: Position
+    marks: dict[str, Mark]
+
+
+def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
+    """Return what the last checkpoint of a run holds; RunError if that cannot be."""
+    found = read_checkpoint(folder)
+    document = found.document
+    with intact(checkpoint_path(folder)):
+        saved = document["position"]
+        position = restored(Position, {name: saved[name] for name in Position._fields})
+        if min(*position[:-1], position.offset or 0) < 0:
+            raise ValueError(f"position is {position}")
+        totals = restored(Totals, {name: document[name] for name in Totals._fields})
+        model = ESTIMATORS[document["model"]["estimator"]].from_tensors(found)
+        journal = Journal.of(found.arrays, document["journal"], schema.names)
+        return Checkpoint(document, totals, model, journal, position, marks_of(document))
 
 
 def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
@@ -126,34 +159,39 @@ def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
         names = orjson.loads((folder / NAMES).read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
         raise RunError(f"{folder / NAMES}: cannot be read: {error}: restore it") from error
-    saved = {**config["schema"], "names": None if names is None else tuple(names)}
-    if saved["types"] is not None:
-        saved["types"] = tuple(saved["types"])
-    return Schema(**saved)
+    with intact(folder / "config.json"):
+        saved = {**config["schema"], "names": None if names is None else tuple(names)}
+        if saved["types"] is not None:
+            saved["types"] = tuple(saved["types"])
+        schema = restored(Schema, saved)
+    if schema.names is not None and len(schema.names) != schema.n_features:
+        raise RunError(
+            f"{folder / NAMES}: has {len(schema.names)} names for {schema.n_features} columns: "
+            "restore it from a copy"
+        )
+    return schema
 
 
-def source_options(config: dict[str, Any]) -> Options:
-    """Return what a run was told about its source."""
-    saved = dict(config["source"]["options"])
-    if saved["columns"] is not None:
-        saved["columns"] = tuple(saved["columns"])
-    return Options(**saved)
+def settings_of(folder: Path, config: dict[str, Any]) -> tuple[Options, ModelOptions]:
+    """Return what a run was told about its source and its model."""
+    with intact(folder / "config.json"):
+        saved = dict(config["source"]["options"])
+        if saved["columns"] is not None:
+            saved["columns"] = tuple(saved["columns"])
+        paths = config["source"]["paths"]
+        if not (paths and all(isinstance(path, str) for path in paths)):
+            raise ValueError(f"a source of {paths!r}")
+        return restored(Options, saved), restored(ModelOptions, config["model"])
 
 
-def options_of(config: dict[str, Any]) -> ModelOptions:
-    """Return what a run was told about its model."""
-    return ModelOptions(**config["model"])
-
-
-def _check_same(what: str, given: dict[str, Any], saved: dict[str, Any]) -> None:
+def _check_same(given: Options | ModelOptions, saved: Options | ModelOptions) -> None:
     """Raise RunError if something is said otherwise than when the run was begun."""
-    defaults = {f.name: f.default for f in fields(Options if what == "source" else ModelOptions)}
-    for name, value in given.items():
-        plain = list(value) if isinstance(value, tuple) else value
-        if value != defaults[name] and plain != saved.get(name):
-            option = "--" + name.replace("_", "-")
+    for field_ in fields(given):
+        value, before = (getattr(options, field_.name) for options in (given, saved))
+        if value not in (field_.default, before):
+            option = "--" + field_.name.replace("_", "-")
             raise RunError(
-                f"{option} {value}: this run was begun with {saved.get(name)}: leave it out, or "
+                f"{option} {value}: this run was begun with {before}: leave it out, or "
                 "begin another run with another --out"
             )
 

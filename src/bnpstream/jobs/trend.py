@@ -131,7 +131,10 @@ class Trend:
 
     @classmethod
     def of(cls, arrays: Arrays) -> "Trend":
-        """Return what `arrays` described."""
+        """Return what `arrays` described; ValueError if they cannot be those of a trend."""
+        for name in ("evidence", "clusters", "counts"):
+            if arrays[f"trend.{name}"].shape[-1] != BINS:
+                raise ValueError(f"the array trend.{name} has not {BINS} bins")
         trend = cls()
         trend.width, trend.n_rows = (int(x) for x in arrays["trend.shape"])
         trend.evidence, trend.clusters = (

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.arrays import N_CLUSTERS, Clusters, Sites
+from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
 from bnpstream.kernels.table import EMPTY, empty_table
 from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture.lineage import Event
@@ -60,8 +60,9 @@ def _entries(state: MixtureState) -> tuple[NDArray[np.intp], NDArray[np.int64], 
 
 
 def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:
-    """Return the posterior that `state_arrays` described."""
+    """Return the posterior that `state_arrays` described; ValueError if it cannot be one."""
     K, D = (int(x) for x in arrays["statistics.shape"])
+    _check_state(arrays, K, D)
     state = MixtureState(D, paired=paired)
     counters = arrays["counters"].copy()
     while state.arrays.masses.size < K + 2:  # room as if all clusters had been opened one by one
@@ -84,6 +85,40 @@ def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:
     return state
 
 
+def _check_state(arrays: Arrays, K: int, D: int) -> None:
+    """Raise ValueError for arrays that compiled loops, which check nothing, must not be given."""
+    for name in ("masses", "log_vacancy", "ids", "statistics.ends"):
+        _require(name, arrays[name].shape == (K,))
+    for name in ("counters", "totals"):
+        _require(name, arrays[name].shape == (3,))
+    for name in ("masses", "log_vacancy", "totals", "statistics.values"):
+        _require(name, arrays[name].dtype == np.float64)
+    for name in ("counters", "ids", "statistics.ends", "statistics.columns"):
+        _require(name, arrays[name].dtype == np.int64)
+    _require(
+        "masses", bool((arrays["masses"] >= 0.0).all()) and np.isfinite(arrays["masses"]).all()
+    )
+    counters, ids = arrays["counters"], arrays["ids"]
+    _require("counters", counters[N_CLUSTERS] == K and (counters >= 0).all())
+    inside = (ids >= 0) & (ids < counters[NEXT_ID])
+    _require("ids", inside.all() and np.unique(ids).size == K)
+    columns, values = arrays["statistics.columns"], arrays["statistics.values"]
+    _require("statistics.columns", ((columns >= 0) & (columns < D)).all())
+    _require("statistics.values", values.shape == columns.shape and np.isfinite(values).all())
+    _check_ends("statistics.ends", np.append(0, arrays["statistics.ends"]), columns.size)
+
+
+def _check_ends(name: str, ends: NDArray[Any], size: int) -> None:
+    """Raise ValueError if these are not the ends of rows that lie one after the other."""
+    _require(name, ends.dtype.kind == "i" and ends.ndim == 1 and ends.size > 0)
+    _require(name, ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
+
+
+def _require(name: str, holds: bool | np.bool_) -> None:
+    if not holds:
+        raise ValueError(f"the array {name} cannot be what was saved")
+
+
 def window_arrays(window: Window) -> Arrays:
     """Return the window's sites, and its rows if it keeps them."""
     sites = window.sites
@@ -97,9 +132,18 @@ def window_arrays(window: Window) -> Arrays:
     return found
 
 
-def window_from(arrays: Arrays, likelihood: Likelihood, *, keep_rows: bool) -> Window:
-    """Return the window that `window_arrays` described."""
+def window_from(
+    arrays: Arrays, likelihood: Likelihood, state: MixtureState, *, keep_rows: bool
+) -> Window:
+    """Return the window of a posterior that `window_arrays` described; ValueError as above."""
     window, sites = Window(keep_rows=keep_rows), SiteBuffer()
+    slots, shares = arrays["window.slots"], arrays["window.shares"]
+    _check_ends("window.indptr", arrays["window.indptr"], slots.size)
+    _require("window.slots", slots.dtype == np.int64 and slots.ndim == 1)
+    there = (slots >= 0) & (slots < state.n_clusters)
+    _require("window.slots", (there | (slots == GONE)).all())
+    _require("window.shares", shares.dtype == np.float64 and shares.shape == slots.shape)
+    _require("window.shares", (np.isfinite(shares) & (shares >= 0.0)).all())
     sites.n_visited = arrays["window.indptr"].size - 1
     sites.arrays = Sites(
         *(arrays[f"window.{name}"].copy() for name in ("indptr", "slots", "shares"))
@@ -107,7 +151,17 @@ def window_from(arrays: Arrays, likelihood: Likelihood, *, keep_rows: bool) -> W
     prefix = "window.rows."
     rows = {name[len(prefix) :]: x for name, x in arrays.items() if name.startswith(prefix)}
     if rows:
-        window.append(likelihood.batch_of(rows), sites)
+        for name in ("log_base", "weights"):
+            found = rows[name]
+            _require(prefix + name, found.shape == (sites.n_visited,) and found.dtype == np.float64)
+        if "indices" in rows:
+            places = rows["indices"]
+            _check_ends(prefix + "indptr", rows["indptr"], places.size)
+            _require(prefix + "indices", ((places >= 0) & (places < state.n_statistics)).all())
+        batch = likelihood.batch_of(rows)
+        _require("window.rows", len(batch) == sites.n_visited)
+        _require("window.rows", batch.n_statistics == state.n_statistics)
+        window.append(batch, sites)
     else:
         window.sites = sites
     return window

@@ -2,14 +2,16 @@
 
 from bnpstream.runs.directory import (
     RunWriter,
+    checkpoint_path,
     has_checkpoint,
+    is_run,
     marks_of,
     read_checkpoint,
     read_config,
     read_log,
     save_run,
 )
-from bnpstream.runs.files import RunError
+from bnpstream.runs.files import RunError, intact
 from bnpstream.runs.tensors import FORMAT, Tensors, read_tensors, write_tensors
 
 __all__ = [
@@ -17,7 +19,10 @@ __all__ = [
     "RunError",
     "RunWriter",
     "Tensors",
+    "checkpoint_path",
     "has_checkpoint",
+    "intact",
+    "is_run",
     "marks_of",
     "read_checkpoint",
     "read_config",

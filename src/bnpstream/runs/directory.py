@@ -46,6 +46,11 @@ def write_json(path: Path, content: Any) -> None:
     write_atomically(path, write)
 
 
+def is_run(folder: Path) -> bool:
+    """Return whether a run was begun in a directory."""
+    return (folder / CONFIG).exists()
+
+
 def has_checkpoint(folder: Path) -> bool:
     """Return whether a run has got as far as its first checkpoint."""
     return (folder / STATE).exists() or (folder / PREVIOUS).exists()
@@ -64,28 +69,34 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise RunError(
             f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
     check_format(path, config.get("format"))
     return config
 
 
+def checkpoint_path(folder: Path) -> Path:
+    """Return the file of the last checkpoint: of the one before if that was removed."""
+    state, previous = folder / STATE, folder / PREVIOUS
+    return previous if previous.exists() and not state.exists() else state
+
+
 def read_checkpoint(folder: Path) -> Tensors:
     """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
-    state, previous = folder / STATE, folder / PREVIOUS
-    if state.exists() or not previous.exists():
-        try:
-            return read_tensors(state)
-        except DamagedError as error:
-            raise RunError(f"{error}; {_way_out(folder)}") from error
-        except RunError:
-            if state.exists():
-                raise
-            raise RunError(
-                f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
-                "remove the directory and start again"
-            ) from None
-    return read_tensors(previous)
+    path = checkpoint_path(folder)
+    try:
+        return read_tensors(path)
+    except DamagedError as error:
+        if path.name == PREVIOUS:
+            raise
+        raise RunError(f"{error}; {_way_out(folder)}") from error
+    except RunError:
+        if path.exists():
+            raise
+        raise RunError(
+            f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
+            "remove the directory and start again"
+        ) from None
 
 
 def _way_out(folder: Path) -> str:
@@ -100,14 +111,15 @@ def _way_out(folder: Path) -> str:
 
 def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
     """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
-    if (folder / CONFIG).exists() and "source" in read_config(folder):
+    if is_run(folder) and "source" in read_config(folder):
         raise RunError(f"{folder}: is the directory of a run: save to another one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refusal(folder, error) from error
     with locked(folder):
-        sweep_up(folder)
+        if is_run(folder):
+            sweep_up(folder)
         write_config(folder, config)
         write_tensors(folder / STATE, tensors)
 
@@ -128,7 +140,8 @@ class RunWriter:
         self._previous = marks
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
-            sweep_up(folder)
+            if is_run(folder):  # else what is there is not ours
+                sweep_up(folder)
             self.logs: dict[str, JsonLines] = {}
             for name, keep in LOGS.items():
                 log = JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
@@ -151,10 +164,17 @@ class RunWriter:
         others : dict, optional
             Further files, from their names to what they hold as JSON.
         """
-        if (folder / CONFIG).exists():
+        if is_run(folder):
             raise RunError(
                 f"{folder}: there is a run already: give --resume to go on with it, "
                 "or another --out"
+            )
+        logs = [f"{name}.jsonl" for name in LOGS]
+        left = [name for name in (STATE, PREVIOUS, *logs) if _has_content(folder / name)]
+        if left:
+            raise RunError(
+                f"{folder}: has a {left[0]} but no {CONFIG}: restore that from a copy, "
+                "or give another --out"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -202,6 +222,10 @@ class RunWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def marks_of(document: dict[str, Any]) -> dict[str, Mark]:

@@ -12,6 +12,32 @@ class RunError(Exception):
     """Something is wrong with a run directory; the message says what to do."""
 
 
+WRONG = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What contents of a file lead to that are not what they should be."""
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Say of a file that it is wrong if what is made of its contents inside fails."""
+    try:
+        yield
+    except RunError:
+        raise
+    except WRONG as error:
+        raise RunError(
+            f"{path}: is not what bnpstream writes: {type(error).__name__}: {error}: "
+            "restore it from a copy, or start again with another --out"
+        ) from error
+
+
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` make a file beside `path`, bring it to the disk, and give it that name.
 
@@ -32,9 +58,10 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 def sweep_up(folder: Path) -> None:
     """Remove what writers that were killed left half-written."""
-    for pattern in (".*.partial", ".tmp*", "*.new"):
+    for pattern in (".*.partial", ".tmp??????", "*.safetensors.new"):
         for path in folder.glob(pattern):
-            path.unlink(missing_ok=True)
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

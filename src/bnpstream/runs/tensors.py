@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bnpstream.runs.files import RunError, write_atomically
+from bnpstream.runs.files import WRONG, RunError, write_atomically
 
 FORMAT = 1
 """Version of the format: raised when an older version could not read what is written."""
@@ -54,15 +54,18 @@ def read_tensors(path: Path) -> Tensors:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if "bnpstream" not in metadata:
+            raise ValueError("bnpstream has not written it")
         envelope = json.loads(metadata["bnpstream"])
-        text = envelope["document"]
-        document = json.loads(text)
+        text, expected = envelope["document"], envelope["sha256"]
+        document: dict[str, Any] = json.loads(text)
+        version = document.get("format")
     except FileNotFoundError:
         raise RunError(f"{path}: there is no such file") from None
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except (SafetensorError, OSError, *WRONG) as error:
         raise DamagedError(f"{path}: is damaged: {error}") from error
-    check_format(path, document.get("format"))
-    if envelope["sha256"] != checksum(arrays, text):
+    check_format(path, version)
+    if expected != checksum(arrays, text):
         raise DamagedError(f"{path}: is damaged: the checksum is not that of its contents")
     return Tensors(arrays, document)
 
