@@ -25,13 +25,14 @@ from bnpstream.estimator.saving import (
 from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Absorbed, Record
-from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods import Batch, DirichletMultinomial, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import Model, survivor
 from bnpstream.mixture.saving import window_arrays, window_from
 from bnpstream.mixture.sites import totals
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
+from bnpstream.tuning.learner import BaseLearner, Trial
 
 Floats = NDArray[np.float64]
 
@@ -345,10 +346,14 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         self.prefix_ = kept
         return chosen is not None and self._begin(schedule, *chosen)
 
-    def _learn(self, prefix: Prefix) -> tuple[Likelihood, Batch]:
-        """Return the likelihood that the first rows make of what is open, and all rows encoded."""
+    def _learn(self, prefix: Prefix, *, hasty: bool = False) -> tuple[Likelihood, Batch]:
+        """Return the likelihood that the first rows make of what is open, and all rows encoded.
+
+        In haste a base measure is guessed instead of searched for.
+        """
         rows = prefix.rows()
-        likelihood = prefix.likelihood.informed(rows[: self.prefix_rows])
+        inform = prefix.likelihood.informed if hasty else partial(self._informed, prefix.likelihood)
+        likelihood = inform(rows[: self.prefix_rows])
         try:
             batch = likelihood.encode(rows)
         except ValueError:  # a row of the last call, beyond those that it was learnt from
@@ -356,6 +361,24 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
             raise
         self._kernel(Model(self._prior(), likelihood), batch)
         return likelihood, batch
+
+    def _informed(self, likelihood: Likelihood, rows: Any) -> Likelihood:
+        """Return a likelihood with what it leaves open taken from the first rows."""
+        informed = likelihood.informed(rows)
+        learns = isinstance(likelihood, DirichletMultinomial) and not likelihood.is_informed
+        if not learns:
+            return informed
+        self._learner = BaseLearner(rows.shape[0])
+        return self._learner.first(self._trial(), informed.encode(rows))
+
+    def _successor(self) -> Likelihood:
+        """Return the likelihood given since the last call; then nothing more is learnt."""
+        likelihood = super()._successor()
+        self.__dict__.pop("_learner", None)
+        return likelihood
+
+    def _trial(self) -> Trial:
+        return Trial(self._prior(), self._settings(), self._kernel)
 
     def _begin(
         self, schedule: window.Schedule | None, likelihood: Likelihood, batch: Batch
@@ -380,21 +403,12 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         self, batch: Batch, weights: Floats | None, schedule: window.Schedule | None
     ) -> bool:
         """Absorb encoded rows, those of weight zero left out; see `_absorb`."""
-        model, settings, every = self._model(), self._settings(), batch
+        every = batch
         there = np.arange(len(every)) if weights is None else np.flatnonzero(weights)
         if weights is not None:
             batch = every.chosen(there).weighted(weights[there])
         self.epochs_ = []
-        outcomes: Iterable[window.Outcome]
-        if schedule is None:
-            self.window_.prepare(size=0, keep_rows=False)
-            outcomes = adf.run(model, self.state_, batch, settings, self._kernel(model, batch))
-        else:
-            self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
-            posterior = (model, self.state_, self.window_)
-            kernel_for = partial(self._kernel, model)
-            outcomes = window.run(*posterior, batch, settings, schedule, kernel_for)
-        records, revised = self._keep(outcomes)
+        records, revised = self._keep(self._learning(batch, schedule))
         self.absorbed_ = Absorbed.of(records)
         rows = self.absorbed_.rows
         self.labels_ = np.empty(len(every), np.intp)
@@ -408,6 +422,34 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
             absent = np.setdiff1d(np.arange(len(every)), there)
             self._describe(every.chosen(absent), absent)
         return revised
+
+    def _learning(self, batch: Batch, schedule: window.Schedule | None) -> Iterator[window.Outcome]:
+        """Absorb rows; where a base measure is learnt, stop at the rows at which it changes."""
+        start, learner = 0, vars(self).get("_learner")
+        while start < len(batch):
+            room = len(batch)
+            if learner is not None:
+                room = learner.room(self.state_.n_observations)
+            part = batch.part(start, start + room)
+            if learner is not None:
+                learner.watch(self._trial(), part, self.state_)
+            yield from self._outcomes(part, schedule)
+            start += len(part)
+            if learner is not None:
+                better = learner.again(self.state_)
+                if better is not None:
+                    self._take(better)
+
+    def _outcomes(self, batch: Batch, schedule: window.Schedule | None) -> Iterable[window.Outcome]:
+        """Absorb rows by the schedule."""
+        model, settings = self._model(), self._settings()
+        if schedule is None:
+            self.window_.prepare(size=0, keep_rows=False)
+            return adf.run(model, self.state_, batch, settings, self._kernel(model, batch))
+        self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
+        posterior = (model, self.state_, self.window_)
+        kernel_for = partial(self._kernel, model)
+        return window.run(*posterior, batch, settings, schedule, kernel_for)
 
     def _describe(self, batch: Batch, places: NDArray[np.intp]) -> None:
         """Say of rows that were not absorbed what is said of those that were."""
@@ -440,7 +482,8 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         if self.prefix_.provisional is None:
             model = self._unfitted()
             model.prefix_ = copy(self.prefix_)
-            model._begin(self._schedule(batch_fit=False), *model._learn(model.prefix_))
+            first = model._learn(model.prefix_, hasty=True)
+            model._begin(self._schedule(batch_fit=False), *first)
             self.prefix_.provisional = model
         return cast(Self, self.prefix_.provisional)
 
@@ -500,6 +543,8 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         if "state_" not in vars(self):
             return
         document["likelihood"] = encode(self.likelihood_)
+        if "_learner" in vars(self):
+            self._learner.save_into(document, arrays)
         document["keep_rows"] = self.window_.keep_rows
         document["epochs"] = [encode(tuple(epoch._replace(events=[]))) for epoch in self.epochs_]
         arrays |= posterior_arrays(self.state_, self.lineage_)
@@ -516,6 +561,8 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         if "likelihood" not in document:
             return
         self._take(decode(document["likelihood"], classes))
+        if "learner" in document:
+            self._learner = BaseLearner.load_from(document, arrays)
         self.state_, self.lineage_ = posterior_from(arrays, paired=self.likelihood_.paired)
         self.window_ = window_from(
             arrays, self.likelihood_, self.state_, keep_rows=document["keep_rows"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.screening import make_screen, words_of
 from bnpstream.likelihoods.words import WordLikelihood
 
+LEARN, GUESSED_STRENGTH = "learn", 400.0
 ALPHA_RANGE = (1e-30, 1e30)
 """Products of eight factors alpha + count must stay inside the range of a double."""
 
@@ -61,10 +62,16 @@ class DirichletMultinomial(WordLikelihood):
     array([-1.0986])
     """
 
-    alpha: ArrayLike = 0.1
+    alpha: ArrayLike | Literal["learn"] = 0.1
     batch_class: ClassVar = Documents
 
     def __post_init__(self) -> None:
+        if isinstance(self.alpha, str):
+            if self.alpha != LEARN:
+                raise ValueError(
+                    f'alpha must be a number, one a word, or "learn", got {self.alpha!r}'
+                )
+            return
         try:
             alpha = np.asarray(self.alpha, dtype=np.float64)
         except (TypeError, ValueError):
@@ -80,8 +87,29 @@ class DirichletMultinomial(WordLikelihood):
             value = float(alpha.reshape(-1)[int(np.argmax(bad))])
             raise ValueError(f"{place} must be > 0 and in [{low:g}, {high:g}], got {value!r}")
 
+    @property
+    def is_informed(self) -> bool:
+        """Return whether alpha is known."""
+        return not isinstance(self.alpha, str)
+
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if rows are no counts."""
+        as_counts(X)
+
+    def informed(self, X: Any) -> "DirichletMultinomial":
+        """Return this likelihood with alpha = c m: m from some rows, c a guess.
+
+        `StreamingMixture` finds out which c predicts best (``bnpstream.tuning``).
+        """
+        if self.is_informed:
+            return self
+        totals = np.asarray(as_counts(X).sum(axis=0), np.float64) + 0.5
+        return DirichletMultinomial(GUESSED_STRENGTH * totals / totals.sum())
+
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
+        if not self.is_informed:
+            raise ValueError('alpha="learn" is to be learnt: call informed(X) with some rows')
         alpha = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
         if np.ndim(self.alpha) == 0:
             return alpha, float(alpha[0]) * n_words

@@ -95,7 +95,7 @@ class Product(ColumnLikelihood):
         for name, family, columns in self.parts:
             cells = columns_of(X, columns)
             if isinstance(family, DirichletMultinomial):
-                family = _Words(family, as_counts(cells).shape[1])
+                family = _Words(family.informed(cells), as_counts(cells).shape[1])
             parts.append((name, family.informed(cells), columns))
         return replace(self, parts=parts)
 
