@@ -2,8 +2,8 @@
 
 The mean m are the frequencies of words among the rows seen, smoothed. The strength c is what
 predicts rows best that it was not learnt from. Both come from the first P rows, and again when 2 P,
-4 P, 8 P... rows have been seen: m from all rows, c from the last few. Rows are counted from the start
-of the stream, never by calls, so any split into calls gives the same bits.
+4 P, 8 P... rows have been seen: m from all rows, c from the last few. Rows are counted from the
+start of the stream, never by calls, so any split into calls gives the same bits.
 """
 
 from collections.abc import Callable
