@@ -252,8 +252,9 @@ def respond(
     floor = best + math.log(min_responsibility) if min_responsibility > 0 else -math.inf
     shares = [math.exp(score - best) if score >= floor else 0.0 for score in scores]
     log_evidence = best + math.log(math.fsum(shares)) + log_base(document)
-    novelty = shares[-1] / math.fsum(shares)
-    opens = novelty > epsilon
+    unseen = math.exp(scores[-1] - best)
+    novelty = unseen / (math.fsum(shares[:-1]) + unseen)
+    opens = shares[-1] / math.fsum(shares) > epsilon
     if not opens:
         shares.pop()
     total = math.fsum(shares)

@@ -50,7 +50,7 @@ def assert_alike(found, expected):
     assert found.opens == expected.opens
     np.testing.assert_allclose(found.responsibilities, shares, rtol=0, atol=1e-10)
     assert np.array_equal(found.responsibilities > 0, shares > 0)
-    assert abs(found.novelty - expected.novelty) < 1e-10
+    assert abs(found.novelty - expected.novelty) <= 1e-8 * expected.novelty
     assert abs(found.log_evidence - expected.log_evidence) < 1e-10
 
 

@@ -15,6 +15,7 @@ import pytest
 from reading_html import Page
 
 from bnpstream.jobs.description import ClusterDescription, Exemplar, Feature, RunDescription
+from bnpstream.mixture import Event
 from bnpstream.report import render_report, write_report
 from run_examples import bars_run, columns_run, corpus_run, many_clusters_run, small_run
 
@@ -90,9 +91,12 @@ def test_the_charts_are_text_in_the_colours_of_the_page():
     assert "5 born, 1 merged into another, 1 dropped" in page.words()
 
 
-def test_half_of_the_clusters_where_merges_make_them_fewer():
-    page = Page(render_report(small_run(bin_clusters=[9, 1, 2, 6])))
-    assert "6 clusters after 400 rows; half as many after 100." in page.words()
+def test_half_of_the_clusters_by_their_births():
+    births = [Event("birth", id, None, row, 1.0) for id, row in enumerate([1, 5, 9, 40, 70, 300])]
+    page = Page(render_report(small_run(bin_clusters=[3, 5, 5, 6], events=births)))
+    assert "6 clusters after 400 rows; half as many were born by row 9." in page.words()
+    page = Page(render_report(small_run(events=[])))
+    assert "clusters after 400 rows." in page.words()
 
 
 def test_the_numbers_behind_the_charts():

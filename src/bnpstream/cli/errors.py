@@ -7,13 +7,14 @@ from contextlib import contextmanager
 
 import typer
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors of a job into a message on standard error and exit code 1."""
+    """Turn errors of a job into a message on standard error and an exit code."""
     from bnpstream.jobs.feeding import TooManyRejectsError
+    from bnpstream.jobs.models import OptionError
     from bnpstream.runs import RunError
 
     try:
@@ -21,6 +22,8 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         close_pipe()
         raise typer.Exit(INTERRUPTED) from None
+    except OptionError as error:
+        fail(str(error), USAGE)
     except (RunError, TooManyRejectsError, ValueError, OSError, ImportError) as error:
         fail(str(error))
     except KeyboardInterrupt:
@@ -28,10 +31,10 @@ def reported() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def fail(message: str) -> None:
+def fail(message: str, code: int = FAILED) -> None:
     """Say what is wrong and exit."""
     typer.echo(f"error: {message}", err=True)
-    raise typer.Exit(FAILED)
+    raise typer.Exit(code)
 
 
 def close_pipe() -> None:

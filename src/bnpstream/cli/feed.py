@@ -56,6 +56,8 @@ def run_stream(source: list[str], given: dict[str, Any]) -> None:
             f"{summary['rejects']:,} rejects, {summary['rows_per_second']:,.0f} rows/s",
             err=True,
         )
+        if not done and given["out"] is not None:
+            typer.echo(_interrupted(given["out"]), err=True)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -161,7 +163,20 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "seconds_in_pass": feed.seconds_in_pass,
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
+        "columns": columns_of(feed),
     }
+
+
+def _interrupted(out: object) -> str:
+    return f"interrupted, and saved; go on with --out {out} --resume"
+
+
+def columns_of(feed: Feed) -> dict[str, str] | None:
+    """Return how the columns of a table were understood, or None if rows are no table."""
+    schema = feed.source.schema
+    if schema.types is None or schema.names is None:
+        return None
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -175,11 +190,18 @@ def _print(summary: dict[str, Any]) -> None:
         "rows a second": round(summary["rows_per_second"]),
     }
     print_numbers(shown)
+    if summary["columns"] is not None:
+        print(
+            "columns: " + ", ".join(f"{name} ({kind})" for name, kind in summary["columns"].items())
+        )
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
+    if summary["rejects"] > summary["rows"]:
+        print("most records were rejected: see --format, --text-field, --columns")
     if summary["run"] is None:
+        print("nothing was kept: give --out to keep the run")
         return
     if not summary["finished"]:
-        print(f"interrupted, and saved; go on with --out {summary['run']} --resume")
+        print(_interrupted(summary["run"]))
     print(f"next: bnpstream clusters {summary['run']}")
     print(f"      bnpstream report {summary['run']}")

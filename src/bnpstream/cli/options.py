@@ -47,15 +47,15 @@ SOURCE = (
 )
 MODEL = (
     Shared("prior", str, "dp (default), nig, ngg, stable or py."),
-    Shared("concentration", float, "a: more is more clusters."),
-    Shared("discount", float, "sigma: clusters grow like n^sigma."),
-    Shared("tilt", float, "tau of nig and ngg."),
+    Shared("concentration", float, "a, by default 1: more is more clusters."),
+    Shared("discount", float, "sigma, by default .5: clusters grow like n^sigma."),
+    Shared("tilt", float, "tau of nig and ngg, by default 1."),
     Shared(
         "likelihood",
         str,
         "auto, multinomial, gaussian, diagonal, spherical, poisson, bernoulli or categorical.",
     ),
-    Shared("alpha", float, "Base measure of counts of words."),
+    Shared("alpha", float, "Base measure of counts of words; by default learnt."),
     Shared(
         "threshold",
         float,

@@ -1,4 +1,4 @@
-"""How unlike the stream so far a row is: two outlier scores."""
+"""How unlike what is expected of the stream a row is: surprise."""
 
 from typing import Any
 
@@ -21,26 +21,6 @@ LENGTHS = 16
 
 class NoveltyReader(PosteriorReader):
     """Says how unlike the stream so far rows are."""
-
-    def novelty(self, X: Any) -> Floats:
-        """Return the responsibility of a new cluster for every row: the outlier score.
-
-        It is the posterior probability that the row belongs to none of the clusters, so it depends
-        on the prior: on how readily new clusters arise. A row that is odd for its cluster but
-        odder still for a new one has a small novelty; see `surprise`.
-
-        Parameters
-        ----------
-        X : array-like, sparse or data frame of shape (n_rows, n_features_in_)
-            Rows; not absorbed.
-
-        Returns
-        -------
-        novelty : ndarray of shape (n_rows,)
-            In [0, 1].
-        """
-        blocks = self._log_joint(X)
-        return np.concatenate([np.exp(b[:, -1] - logsumexp(b, axis=1)) for b in blocks])
 
     def surprise(self, X: Any) -> Floats:
         """Return how far the log predictive of every row is below what is expected of its like.

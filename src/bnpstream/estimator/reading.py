@@ -134,6 +134,27 @@ class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
         """Return the log predictive of every row, log h(x) and a new cluster included."""
         return np.concatenate([logsumexp(block, axis=1) for block in self._log_joint(X)])
 
+    def novelty(self, X: Any) -> Floats:
+        """Return the responsibility of a new cluster for every row: the outlier score.
+
+        It is the posterior probability that the row belongs to none of the clusters, so it depends
+        on the prior: on how readily new clusters arise. A row that is odd for its cluster but
+        odder still for a new one has a small novelty; see
+        `StreamingMixture.surprise`.
+
+        Parameters
+        ----------
+        X : array-like, sparse or data frame of shape (n_rows, n_features_in_)
+            Rows; not absorbed.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n_rows,)
+            In [0, 1].
+        """
+        blocks = self._log_joint(X)
+        return np.concatenate([np.exp(b[:, -1] - logsumexp(b, axis=1)) for b in blocks])
+
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log predictive of the rows."""
         return float(self.score_samples(X).mean())
@@ -146,7 +167,8 @@ class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
         n : int
             Features a cluster.
         feature_names : sequence of length n_features_in_, optional
-            Names to show; by default those of the data frame it was fitted on, else positions.
+            Names to show; by default those of the data frame, or of the run, that it was fitted
+            on, else positions.
 
         Returns
         -------
@@ -156,7 +178,9 @@ class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
         require_whole("n", n, 1)
         means = self.means_
         if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", range(means.shape[1]))
+            known = getattr(self, "feature_names_in_", getattr(self, "names_", []))
+            # A column of labels has a mean for each of them.
+            feature_names = known if len(known) == means.shape[1] else range(means.shape[1])
         if len(feature_names) != means.shape[1]:
             raise ValueError(
                 f"feature_names has {len(feature_names)} names for {means.shape[1]} features"

@@ -22,6 +22,7 @@ from bnpstream.runs import (
     read_checkpoint,
     read_config,
     read_log,
+    read_names,
     save_run,
 )
 
@@ -60,13 +61,14 @@ class Savable(MixtureEstimator):
             Priors and likelihoods of your own, dataclasses, that it was saved with.
         """
         folder = Path(path)
-        read_config(folder)
-        tensors = read_checkpoint(folder)
+        config, tensors = read_config(folder), read_checkpoint(folder)
         with intact(checkpoint_path(folder)):
             kind = tensors.document["model"]["estimator"]
             if kind != cls.__name__:
                 raise RunError(f"{folder}: holds a {kind}: load it with {kind}.load")
             model = cls.from_tensors(tensors, classes)
+        if "schema" in config and "state_" in vars(model):
+            model._name_columns(config["schema"].get("kind"), read_names(folder))
         events = [Event(**event) for event in read_log(folder, "lineage", tensors.document)]
         if events:
             model.lineage_ = events + model.lineage_
@@ -74,6 +76,15 @@ class Savable(MixtureEstimator):
             if f"rows.{name}" in tensors.arrays:
                 setattr(model, name, tensors.arrays[f"rows.{name}"])
         return model
+
+    def _name_columns(self, kind: Any, names: list[str] | None) -> None:
+        """Take over the names of columns that a run knows.
+
+        Rows of a table are then expected with these names. Counts are given as matrices without.
+        """
+        if names is not None and len(names) == getattr(self, "n_features_in_", None):
+            attribute = "feature_names_in_" if kind == "table" else "names_"
+            setattr(self, attribute, np.array(names, dtype=object))
 
     def to_tensors(self) -> Tensors:
         """Return settings and posterior as arrays and JSON; what describes the last call is not."""

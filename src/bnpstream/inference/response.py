@@ -64,7 +64,7 @@ class Response(NamedTuple):
     """(K,), or (K + 1,) if a cluster opens."""
     opens: bool
     novelty: float
-    """Responsibility of a new cluster, whether it opens or not."""
+    """Responsibility of a new cluster, whether it opens or not, and however small."""
     log_evidence: float
     """Log predictive of the row given the others, log h(x) included."""
     auxiliary: float
@@ -76,8 +76,9 @@ def respond(model: Model, state: MixtureState, row: Row, settings: Settings) -> 
     kept = log_scores >= log_scores.max() + settings.log_min_responsibility
     log_evidence = float(logsumexp(log_scores[kept]))
     responsibilities = np.where(kept, np.exp(log_scores - log_evidence), 0.0)
-    novelty = float(responsibilities[-1])
-    opens = novelty > settings.new_cluster_threshold
+    opens = bool(responsibilities[-1] > settings.new_cluster_threshold)
+    unseen = np.exp(log_scores[-1] - log_evidence)  # also where the cut takes it for none
+    novelty = float(unseen / (responsibilities[:-1].sum() + unseen))
     if not opens:
         responsibilities = responsibilities[:-1] / responsibilities[:-1].sum()
     return Response(responsibilities, opens, novelty, log_evidence + row.log_base, auxiliary)

@@ -123,17 +123,30 @@ def measure(rows: Any) -> Measure:
     if not (isinstance(rows, list) or issparse(rows)):
         missing = np.array([[cell is None or cell != cell for cell in row] for row in rows])
         return Measure(-COST_OF_GAP * missing.sum(axis=1), np.ones(len(rows)), None)
+    lengths, coefficients = _documents(rows)
+    offsets: Floats = NATS_PER_TOKEN * lengths - coefficients
+    divisors: Floats = lengths + TOKENS_OF_DOUBT
+    return Measure(offsets, divisors, int(lengths.sum()))
+
+
+def log_coefficients(rows: Any) -> Floats:
+    """Return log N! - sum_w log x_w! of every document; zero where rows are none."""
+    if isinstance(rows, list) or issparse(rows):
+        return _documents(rows)[1]
+    return np.zeros(len(rows))
+
+
+def _documents(rows: Any) -> tuple[Floats, Floats]:
+    """Return length and log multinomial coefficient of every document."""
     if isinstance(rows, list):
         ends = np.append(0, np.cumsum([len(row) for row in rows]))
         counts = np.array([count for row in rows for count in row.values()], np.float64)
     else:
-        counted: Any = rows
-        matrix = csr_array(counted)
+        matrix = csr_array(rows)
         ends, counts = matrix.indptr, matrix.data.astype(np.float64)
     lengths, factorials = _row_sums(counts, ends), _row_sums(_log_factorial(counts), ends)
-    offsets: Floats = NATS_PER_TOKEN * lengths - gammaln(lengths + 1.0) + factorials
-    divisors: Floats = lengths + TOKENS_OF_DOUBT
-    return Measure(offsets, divisors, int(lengths.sum()))
+    coefficients: Floats = gammaln(lengths + 1.0) - factorials
+    return lengths, coefficients
 
 
 def _row_sums(values: Floats, ends: NDArray[Any]) -> Floats:

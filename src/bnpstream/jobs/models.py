@@ -7,6 +7,7 @@ from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.estimator.base import require_whole
 from bnpstream.estimator.settings import settings_of
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
+from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.priors import (
     GeneralizedGamma,
     PitmanYor,
@@ -33,7 +34,7 @@ class ModelOptions:
     likelihood : str, optional
         What rows look like in a cluster, by name.
     alpha : float, optional
-        Base measure of counts of words.
+        Base measure of counts of words; by default it is learnt from the stream.
     threshold : float, optional
         new_cluster_threshold.
     passes : int, optional
@@ -63,8 +64,12 @@ class ModelOptions:
     engine: Literal["auto", "compiled", "reference"] | None = None
 
 
+class OptionError(ValueError):
+    """An option has a value that it cannot have, or does not go with the others."""
+
+
 def make_prior(options: ModelOptions) -> Prior:
-    """Return the prior; ValueError names a parameter that it does not have."""
+    """Return the prior; OptionError names a parameter that it does not have."""
     takes = {
         "dp": ("concentration",),
         "nig": ("concentration", "tilt"),
@@ -74,7 +79,7 @@ def make_prior(options: ModelOptions) -> Prior:
     }
     name_of_prior = options.prior or "dp"
     if name_of_prior not in takes:
-        raise ValueError(f"there is no prior {name_of_prior!r}; there are {', '.join(takes)}")
+        raise OptionError(f"there is no prior {name_of_prior!r}; there are {', '.join(takes)}")
     given = {
         name: float(value)
         for name in ("concentration", "discount", "tilt")
@@ -82,17 +87,24 @@ def make_prior(options: ModelOptions) -> Prior:
     }
     for name in given:
         if name not in takes[name_of_prior]:
-            raise ValueError(
+            raise OptionError(
                 f"--{name}: the prior {name_of_prior} has no {name}; "
                 f"it has {' and '.join(takes[name_of_prior])}"
             )
-    if name_of_prior == "dp":
+    try:
+        return _prior_of(name_of_prior, given)
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+
+
+def _prior_of(name: str, given: dict[str, float]) -> Prior:
+    if name == "dp":
         return dirichlet_process(given.get("concentration", 1.0))
-    if name_of_prior == "nig":
+    if name == "nig":
         return normalized_inverse_gaussian(given.get("concentration", 1.0), given.get("tilt", 1.0))
-    if name_of_prior == "stable":
+    if name == "stable":
         return normalized_stable(given.get("discount", 0.5))
-    if name_of_prior == "py":
+    if name == "py":
         return PitmanYor(given.get("concentration", 1.0), given.get("discount", 0.5))
     return GeneralizedGamma(
         given.get("concentration", 1.0), given.get("discount", 0.5), given.get("tilt", 1.0)
@@ -100,7 +112,7 @@ def make_prior(options: ModelOptions) -> Prior:
 
 
 def make_model(options: ModelOptions, kind: Kind) -> Mixture:
-    """Return an estimator for rows of a kind; ValueError says which setting does not fit them."""
+    """Return an estimator for rows of a kind; OptionError says which setting does not fit them."""
     prior = make_prior(options)
     shared: dict[str, Any] = {}
     if options.engine is not None:
@@ -114,45 +126,51 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         return _checked(DocumentMixture(prior, **shared))
     if (passes := options.passes or 1) > 1:
         if options.revisit is not None:
-            raise ValueError("--passes revisits all rows and --revisit the last ones: give one")
+            raise OptionError("--passes revisits all rows and --revisit the last ones: give one")
         shared |= {"revisit": "all", "n_revisits": passes - 1}
     elif options.revisit is not None:
         shared |= {"revisit": options.revisit}
         if options.revisits is not None:
             shared |= {"n_revisits": options.revisits}
     if options.revisits is not None and options.revisit is None:
-        raise ValueError("--revisits says how often the rows of --revisit are seen: give both")
+        raise OptionError("--revisits says how often the rows of --revisit are seen: give both")
     if options.merge_threshold is not None:
         shared["merge_threshold"] = options.merge_threshold
     return _checked(StreamingMixture(prior, _likelihood(options, kind), **shared))
 
 
 def _checked(model: Mixture) -> Mixture:
-    """Return a model; ValueError names a setting that is wrong, before a row comes."""
-    require_whole("prefix_rows", model.prefix_rows, 1)
-    model._check_engine()
-    if isinstance(model, StreamingMixture):
-        model._open_likelihood()
-        model._schedule(batch_fit=False)
-    else:
-        settings_of(model._prior(), model.new_cluster_threshold, model.min_responsibility)
+    """Return a model; OptionError names a setting that is wrong, before a row comes."""
+    try:
+        require_whole("prefix_rows", model.prefix_rows, 1)
+        model._check_engine()
+        if isinstance(model, StreamingMixture):
+            model._open_likelihood()
+            model._schedule(batch_fit=False)
+        else:
+            settings_of(model._prior(), model.new_cluster_threshold, model.min_responsibility)
+    except ValueError as error:
+        raise OptionError(str(error)) from error
     return model
 
 
 def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
     name = options.likelihood or ("multinomial" if kind == "counts" else "auto")
     if options.alpha is None:
-        return name
+        return DirichletMultinomial(LEARN) if name == "multinomial" else name
     if name != "multinomial":
-        raise ValueError(
+        raise OptionError(
             f"--alpha is the base measure of counts of words, and these rows are {name}: "
             "leave it out, or give --likelihood multinomial"
         )
-    return DirichletMultinomial(options.alpha)
+    try:
+        return DirichletMultinomial(options.alpha)
+    except ValueError as error:
+        raise OptionError(f"--alpha: {error}") from error
 
 
 def _refuse_for_documents(options: ModelOptions) -> None:
-    """Raise ValueError for what a growing vocabulary does not go with."""
+    """Raise OptionError for what a growing vocabulary does not go with."""
     refused = {
         "--alpha": options.alpha is not None,
         "--likelihood": options.likelihood is not None,
@@ -162,7 +180,7 @@ def _refuse_for_documents(options: ModelOptions) -> None:
     }
     for name, given in refused.items():
         if given:
-            raise ValueError(
+            raise OptionError(
                 f"{name} needs a fixed vocabulary, and that of texts grows: "
                 "give --vocab FILE or --hash-bits 18 with it"
             )

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from bnpstream.evaluation import agreement
 from bnpstream.jobs.describing import Run
+from bnpstream.jobs.exemplars import log_coefficients
 from bnpstream.streams import Records, Source, open_source
 
 ALTERNATIVES = 3
@@ -42,7 +43,8 @@ class Evaluation:
     per_document: float
     per_token: float | None
     perplexity: float | None
-    """exp(-log likelihood a token)."""
+    """exp(-log likelihood a token) of the words in order: log h(x), the logarithm of how many
+    orders a document's words have, is in the figures above and not in this one."""
     n_clusters: int
     used_clusters: int
     """Clusters that are the likeliest of some record."""
@@ -76,7 +78,7 @@ def evaluate(
     labels : ndarray of shape (n,), optional
         True labels of all records, rejected ones included.
     """
-    total, documents, rejects, tokens = 0.0, 0, 0, 0
+    total, coefficients, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
     found, numbers = [], []
     for records, _ in source.batches(batch_rows):
         rejects += len(records.rejects)
@@ -88,13 +90,14 @@ def evaluate(
         numbers += records.numbers
         documents += len(records)
         tokens += _tokens(records)
+        coefficients += float(log_coefficients(records.rows).sum())
     if documents == 0:
         raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
     positions = np.concatenate(found)
     scores: dict[str, float] = {}
     if labels is not None:
-        if len(labels) < max(numbers) + 1:
-            raise ValueError(f"there are {len(labels)} labels for {max(numbers) + 1} records")
+        if len(labels) != documents + rejects:
+            raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
         scores = agreement(labels[numbers], positions)._asdict()
     counted = tokens if tokens > 0 else None
     return Evaluation(
@@ -104,7 +107,7 @@ def evaluate(
         total,
         total / documents,
         None if counted is None else total / counted,
-        None if counted is None else float(np.exp(-total / counted)),
+        None if counted is None else float(np.exp((coefficients - total) / counted)),
         run.model.n_clusters_,
         int(np.unique(positions).size),
         **scores,

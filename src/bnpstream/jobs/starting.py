@@ -7,8 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from bnpstream._version import __version__
 from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.jobs.feeding import Feed
@@ -16,6 +14,7 @@ from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture, ModelOptions, make_model
 from bnpstream.jobs.restoring import restored
 from bnpstream.runs import (
+    NAMES,
     RunError,
     RunWriter,
     checkpoint_path,
@@ -25,6 +24,7 @@ from bnpstream.runs import (
     marks_of,
     read_checkpoint,
     read_config,
+    read_names,
 )
 from bnpstream.runs.lines import Mark
 from bnpstream.streams import Options, Position, Schema, open_source
@@ -33,8 +33,6 @@ ESTIMATORS: dict[str, type[Mixture]] = {
     "StreamingMixture": StreamingMixture,
     "DocumentMixture": DocumentMixture,
 }
-NAMES = "features.json"
-"""What the columns are called: apart from the settings, as there may be very many."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +153,7 @@ def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
 
 def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
     """Return what the records of a run are."""
-    try:
-        names = orjson.loads((folder / NAMES).read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise RunError(f"{folder / NAMES}: cannot be read: {error}: restore it") from error
+    names = read_names(folder)
     with intact(folder / "config.json"):
         saved = {**config["schema"], "names": None if names is None else tuple(names)}
         if saved["types"] is not None:
@@ -190,9 +185,10 @@ def _check_same(given: Options | ModelOptions, saved: Options | ModelOptions) ->
         value, before = (getattr(options, field_.name) for options in (given, saved))
         if value not in (field_.default, before):
             option = "--" + field_.name.replace("_", "-")
+            begun = "without it" if before is None else f"with {before}"
             raise RunError(
-                f"{option} {value}: this run was begun with {before}: leave it out, or "
-                "begin another run with another --out"
+                f"{option} {value}: this run was begun {begun}: leave it out, or begin another run "
+                "with another --out"
             )
 
 

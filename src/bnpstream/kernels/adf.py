@@ -67,7 +67,8 @@ def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float
     normalizer = total if opens else old
     for c in range(kept):
         shares[c] /= normalizer
-    return kept, best + math.log(total), opens, new / total
+    unseen = math.exp(log_scores[last] - best)  # also where the cut takes it for none
+    return kept, best + math.log(total), opens, unseen / (old + unseen)
 
 
 @inlined

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from bnpstream.jobs.description import RunDescription
@@ -39,12 +38,13 @@ def charts_of(run: RunDescription) -> list[Chart]:
     weights = [cluster.weight for cluster in run.clusters]
     kinds = [event.kind for event in run.events]
     born, merged, died = (whole(kinds.count(kind)) for kind in ("birth", "merge", "death"))
-    half = int(np.argmax(2 * np.array(run.bin_clusters) >= run.bin_clusters[-1]))
+    births = [event.n_observations for event in run.events if event.kind == "birth"]
+    half = max(0, (run.bin_clusters[-1] + 1) // 2 - 1)
+    halfway = f"; half as many were born by row {whole(births[half])}" if half < len(births) else ""
     return [
         Chart(
             "Clusters",
-            f"{whole(run.bin_clusters[-1])} clusters after {whole(ends[-1])} rows; "
-            f"half as many after {whole(ends[half])}.",
+            f"{whole(run.bin_clusters[-1])} clusters after {whole(ends[-1])} rows{halfway}.",
             chart(
                 "chart-clusters",
                 f"Line: clusters against rows seen, up to {whole(max(run.bin_clusters))}.",

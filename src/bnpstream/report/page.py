@@ -59,6 +59,8 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
         The page.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}: make it first")
     page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -1,6 +1,7 @@
 """The run directory: settings, checkpoints, and files of JSON lines that belong to them."""
 
 from bnpstream.runs.directory import (
+    NAMES,
     RunWriter,
     checkpoint_path,
     has_checkpoint,
@@ -9,6 +10,7 @@ from bnpstream.runs.directory import (
     read_checkpoint,
     read_config,
     read_log,
+    read_names,
     save_run,
 )
 from bnpstream.runs.files import RunError, intact
@@ -16,6 +18,7 @@ from bnpstream.runs.tensors import FORMAT, Tensors, read_tensors, write_tensors
 
 __all__ = [
     "FORMAT",
+    "NAMES",
     "RunError",
     "RunWriter",
     "Tensors",
@@ -27,6 +30,7 @@ __all__ = [
     "read_checkpoint",
     "read_config",
     "read_log",
+    "read_names",
     "read_tensors",
     "save_run",
     "write_tensors",

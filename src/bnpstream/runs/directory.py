@@ -15,6 +15,7 @@ from bnpstream.runs.files import (
     sweep_up,
     sync_folder,
     write_atomically,
+    writer_of,
 )
 from bnpstream.runs.lines import JsonLines, Mark, read_lines
 from bnpstream.runs.tensors import (
@@ -27,6 +28,8 @@ from bnpstream.runs.tensors import (
 )
 
 CONFIG, STATE, PREVIOUS = "config.json", "state.safetensors", "previous.safetensors"
+NAMES = "features.json"
+"""What the columns are called: apart from the settings, as there may be very many."""
 LOGS = {"trace": 4, "lineage": None, "rejects": 4}
 """Files of JSON lines, and how many full segments of each are kept; None keeps all."""
 
@@ -75,6 +78,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def read_names(folder: Path) -> list[str] | None:
+    """Return what the columns of a run are called, or None if they have no names."""
+    try:
+        names: list[str] | None = orjson.loads((folder / NAMES).read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise RunError(f"{folder / NAMES}: cannot be read: {error}: restore it") from error
+    return names
+
+
 def checkpoint_path(folder: Path) -> Path:
     """Return the file of the last checkpoint: of the one before if that was removed."""
     state, previous = folder / STATE, folder / PREVIOUS
@@ -93,10 +105,13 @@ def read_checkpoint(folder: Path) -> Tensors:
     except RunError:
         if path.exists():
             raise
-        raise RunError(
-            f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
-            "remove the directory and start again"
-        ) from None
+        writing = writer_of(folder)
+        advice = (
+            "it was stopped before the first one: go on with --resume"
+            if writing is None
+            else f"process {writing} is writing the run: wait for the first one"
+        )
+        raise RunError(f"{folder}: has no checkpoint so far: {advice}") from None
 
 
 def _way_out(folder: Path) -> str:

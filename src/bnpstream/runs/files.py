@@ -106,3 +106,15 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def writer_of(folder: Path) -> str | None:
+    """Return the number of the process that writes to a folder now, or None."""
+    try:
+        with (folder / "lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return (folder / "lock").read_text(errors="replace").strip() or "unknown"
+    return None

@@ -96,8 +96,12 @@ def _first_records(file: ByteReader) -> list[dict[str, Any]]:
     lines = first_lines(file)[:PEEKED_RECORDS]
     while not (records := _sound(lines)):
         if file.ended or len(lines) >= PEEKED_RECORDS:
-            hint = "; `jq -c '.[]'` makes lines of an array" if lines[0].startswith(b"[") else ""
-            raise ValueError(f"{file.path}: the first {len(lines)} lines are no JSON objects{hint}")
+            hint = "if they are text, give --format text"
+            if lines[0].startswith(b"["):
+                hint = "`jq -c '.[]'` makes lines of an array"
+            raise ValueError(
+                f"{file.path}: the first {len(lines)} lines are no JSON objects: {hint}"
+            )
         lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
     return records
 
