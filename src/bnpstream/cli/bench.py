@@ -6,10 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from bnpstream.cli.output import write_json
+from bnpstream.cli.output import Page, write_json
 from bnpstream.datasets import synthetic_corpus_blocks
 from bnpstream.jobs.feeding import Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts
@@ -56,7 +55,7 @@ def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:
     for name, value in found.items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
         table.add_row(name.replace("_", " "), shown)
-    Console().print(table)
+    Page().print(table)
 
 
 def _run(source: list[str], folder: Path, *, limit: bool) -> Feed:

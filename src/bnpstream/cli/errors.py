@@ -1,9 +1,11 @@
 """Exit codes, and errors as one line that says what to do."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import typer
 
@@ -12,20 +14,34 @@ FAILED, INTERRUPTED = 1, 130
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors of a job into a message on standard error and exit code 1."""
-    from bnpstream.jobs.feeding import TooManyRejectsError
-    from bnpstream.runs import RunError
+    """Turn errors of a job into a message on standard error and exit code 1.
 
+    SIGTERM is what Ctrl-C is: a job that can be interrupted well takes both over while it runs.
+    """
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     except BrokenPipeError:
         close_pipe()
         raise typer.Exit(INTERRUPTED) from None
-    except (RunError, TooManyRejectsError, ValueError, OSError, ImportError) as error:
-        fail(str(error))
     except KeyboardInterrupt:
         typer.echo("stopped at once; the last checkpoint is unharmed", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except (ValueError, OSError, ImportError) as error:
+        fail(str(error))
+    except Exception as error:
+        from bnpstream.jobs.feeding import TooManyRejectsError  # here, as it takes long to import
+        from bnpstream.runs import RunError
+
+        if not isinstance(error, RunError | TooManyRejectsError):
+            raise
+        fail(str(error))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def fail(message: str) -> None:

@@ -10,11 +10,10 @@ from typing import Any
 
 import orjson
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
-from bnpstream.cli.output import write_json
+from bnpstream.cli.output import Page, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.jobs.feeding import Answer, Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts
@@ -166,7 +165,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
 
 
 def _print(summary: dict[str, Any]) -> None:
-    console = Console()
+    console = Page()
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
