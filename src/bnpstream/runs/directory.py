@@ -20,6 +20,7 @@ from bnpstream.runs.lines import JsonLines, Mark, read_lines
 from bnpstream.runs.tensors import (
     FORMAT,
     DamagedError,
+    MissingError,
     Tensors,
     check_format,
     read_tensors,
@@ -83,20 +84,20 @@ def checkpoint_path(folder: Path) -> Path:
 
 def read_checkpoint(folder: Path) -> Tensors:
     """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
-    path = checkpoint_path(folder)
-    try:
-        return read_tensors(path)
-    except DamagedError as error:
-        if path.name == PREVIOUS:
-            raise
-        raise RunError(f"{error}; {_way_out(folder)}") from error
-    except RunError:
-        if path.exists():
-            raise
-        raise RunError(
-            f"{folder}: has no checkpoint so far: the run was stopped before the first one; "
-            "remove the directory and start again"
-        ) from None
+    while has_checkpoint(folder):
+        path = checkpoint_path(folder)
+        try:
+            return read_tensors(path)
+        except MissingError:
+            continue  # a process that writes to the run has just renamed it
+        except DamagedError as error:
+            if path.name == PREVIOUS:
+                raise
+            raise RunError(f"{error}; {_way_out(folder)}") from error
+    raise RunError(
+        f"{folder}: has no checkpoint so far: wait for the first one; if the run was stopped "
+        "before, start it again with --resume"
+    )
 
 
 def _way_out(folder: Path) -> str:
