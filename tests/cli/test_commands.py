@@ -135,7 +135,8 @@ def test_clusters_are_described_by_their_words(fitted):
     assert sum(one["trend"]) == pytest.approx(one["size"], abs=20)
     assert "weight" in run("clusters", fitted, "--top", "1")
     assert "record" in run("clusters", fitted, "--id", found[0]["id"])
-    assert "there never was" in run("clusters", fitted, "--id", "999", code=1)
+    for never in ("999", "-1"):
+        assert "there never was" in run("clusters", fitted, "--id", never, code=1)
 
 
 def test_lineage_tells_births(fitted):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from bnpstream import StreamingMixture
 from bnpstream.jobs.feeding import Feed, Pace, TooManyRejectsError
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions
@@ -108,3 +109,12 @@ def test_sweeps_at_the_end_are_saved_at_the_pace_of_checkpoints(tmp_path, monkey
     monkeypatch.setattr("bnpstream.jobs.feeding.SHARE_OF_CHECKPOINTS", np.inf)
     feed_all(tmp_path / "often", [path], model, checkpoint_seconds=0.0)
     assert len(saved) > 3
+
+
+def test_no_throw_away_model_is_made_if_nobody_asks(tmp_path, monkeypatch):
+    def made(model):
+        raise AssertionError("a model of the prefix was made")
+
+    monkeypatch.setattr(StreamingMixture, "_provisional", made)
+    path = write_table(tmp_path / "table.csv", numbers(60, []))
+    assert feed_all(tmp_path / "run", [path], batch_rows=7).n_rows == 60

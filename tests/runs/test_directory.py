@@ -10,6 +10,7 @@ from bnpstream.runs import (
     RunError,
     RunWriter,
     Tensors,
+    checkpoint_path,
     marks_of,
     read_checkpoint,
     read_config,
@@ -72,6 +73,27 @@ def test_a_damaged_first_checkpoint_leaves_nothing_to_go_back_to(tmp_path):
         checkpoint(writer, 10)
     (tmp_path / "state.safetensors").write_bytes(b"")
     with pytest.raises(RunError, match="no sound checkpoint before it: start again"):
+        read_checkpoint(tmp_path)
+
+
+def test_a_checkpoint_that_is_being_replaced_is_read_all_the_same(tmp_path, monkeypatch):
+    with RunWriter.create(tmp_path, {}) as writer:
+        checkpoint(writer, 10)
+
+        def first_look(folder):
+            """Find the file just before it is renamed."""
+            monkeypatch.undo()
+            path = checkpoint_path(folder)
+            path.rename(folder / "previous.safetensors")
+            return path
+
+        monkeypatch.setattr("bnpstream.runs.directory.checkpoint_path", first_look)
+        assert read_checkpoint(tmp_path).document["rows"] == 10
+
+
+def test_a_run_without_a_checkpoint_says_so(tmp_path):
+    RunWriter.create(tmp_path, {}).close()
+    with pytest.raises(RunError, match="has no checkpoint so far: wait for the first one"):
         read_checkpoint(tmp_path)
 
 

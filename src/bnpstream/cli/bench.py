@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bnpstream.cli.printing import print_numbers, write_json
+from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.datasets import synthetic_corpus_blocks
 from bnpstream.jobs.feeding import Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts

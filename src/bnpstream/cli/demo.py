@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.sparse import save_npz
 
-from bnpstream.cli.printing import write_json
+from bnpstream.cli.output import Page, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import digits
 from bnpstream.evaluation import agreement, majority_labels
@@ -58,7 +58,7 @@ class DemoResult:
 
 def run_demo(out: Path, *, as_json: bool) -> None:
     """Stream the digits into a run, print what was found, write the report."""
-    console = Console(stderr=as_json)
+    console = Page(stderr=as_json)
     data = digits()
     # The file comes writer by writer: shuffled, the stream is stationary.
     order = np.random.default_rng(0).permutation(data.counts.shape[0])

@@ -1,9 +1,11 @@
 """Exit codes, and errors as one line that says what to do."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import typer
 
@@ -12,23 +14,38 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors of a job into a message on standard error and an exit code."""
-    from bnpstream.jobs.feeding import TooManyRejectsError
-    from bnpstream.jobs.models import OptionError
-    from bnpstream.runs import RunError
+    """Turn errors of a job into a message on standard error and an exit code.
 
+    SIGTERM is what Ctrl-C is: a job that can be interrupted well takes both over while it runs.
+    """
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     except BrokenPipeError:
         close_pipe()
         raise typer.Exit(INTERRUPTED) from None
-    except OptionError as error:
-        fail(str(error), USAGE)
-    except (RunError, TooManyRejectsError, ValueError, OSError, ImportError) as error:
-        fail(str(error))
     except KeyboardInterrupt:
         typer.echo("stopped at once; the last checkpoint is unharmed", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except typer.Exit:
+        raise
+    except Exception as error:
+        from bnpstream.jobs.feeding import TooManyRejectsError  # here, as it takes long to import
+        from bnpstream.jobs.models import OptionError
+        from bnpstream.runs import RunError
+
+        if isinstance(error, OptionError):
+            fail(str(error), USAGE)
+        expected = (RunError, TooManyRejectsError, ValueError, OSError, ImportError)
+        if not isinstance(error, expected):
+            raise
+        fail(str(error))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def fail(message: str, code: int = FAILED) -> None:

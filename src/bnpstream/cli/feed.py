@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
-from bnpstream.cli.printing import print_numbers, write_json
+from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.jobs.feeding import Answer, Feed, Pace
 from bnpstream.jobs.interrupts import Interrupts

@@ -25,6 +25,9 @@ def main(
     ] = False,
 ) -> None:
     """Cluster an endless stream: one pass, as many clusters as the data ask for."""
+    from bnpstream.cli.output import prepare_streams
+
+    prepare_streams()
 
 
 @app.command()
@@ -35,9 +38,10 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Stream scikit-learn's handwritten digits once and show what was found."""
-    from bnpstream.cli.demo import run_demo
+    with reported():
+        from bnpstream.cli.demo import run_demo
 
-    run_demo(out, as_json=as_json)
+        run_demo(out, as_json=as_json)
 
 
 @app.command()

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bnpstream.cli.printing import print_numbers, write_json
+from bnpstream.cli.output import Page, print_numbers, write_json
 from bnpstream.jobs.describing import Run, guess_image_shape
 from bnpstream.jobs.description import ClusterDescription, Feature
 from bnpstream.jobs.scoring import evaluate, predict, source_for
@@ -36,7 +35,10 @@ def run_evaluate(
 def _labels(path: Path) -> NDArray[np.str_]:
     """Read a file with a label a line; any text is one."""
     with ByteReader(str(path)) as file:
-        return np.array(b"".join(file.blocks()).decode().splitlines(), dtype=np.str_)
+        lines = b"".join(file.blocks()).decode(errors="backslashreplace").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return np.array([line.removesuffix("\r") for line in lines], dtype=np.str_)
 
 
 def run_predict(folder: Path, source: list[str], format: str | None, *, as_json: bool) -> None:
@@ -72,7 +74,7 @@ def run_clusters(
         if not clusters:
             lives_on = survivor(id, run.events())
             became = "it died" if lives_on is None else f"it lives on as {lives_on}"
-            born = id < run.model.state_.next_id
+            born = 0 <= id < run.model.state_.next_id
             raise ValueError(
                 f"there is no cluster {id}: {became if born else 'there never was'}; "
                 "see bnpstream lineage"
@@ -108,7 +110,7 @@ def _print_all(clusters: list[ClusterDescription], total: int, kind: str) -> Non
             _features(cluster.likely, kind),
             _features(cluster.lifted, kind),
         )
-    Console().print(table)
+    Page().print(table)
 
 
 def _features(features: list[Feature], kind: str) -> str:
@@ -118,7 +120,7 @@ def _features(features: list[Feature], kind: str) -> str:
 
 
 def _print_one(cluster: ClusterDescription, kind: str) -> None:
-    console = Console()
+    console = Page()
     born = "" if cluster.born is None else f", born at row {cluster.born:,}"
     console.print(
         f"cluster {cluster.id}: {cluster.weight:.2%} of the stream, {cluster.size:,.1f} rows{born}"
@@ -176,4 +178,4 @@ def run_report(folder: Path, out: Path | None, image: str | None) -> None:
     path = write_report(
         run.describe(n_features=20, image_shape=shape), out or folder / "report.html"
     )
-    Console().print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)
+    Page().print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -474,8 +474,10 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
     @property
     def provisional_(self) -> bool:
         """Return whether the prefix is still filling."""
+        if "prefix_" in vars(self):  # first: `_fitted` would make the throw-away model
+            return True
         self._fitted()
-        return "prefix_" in vars(self)
+        return False
 
     def _provisional(self) -> Self:
         """Return a model of the rows kept so far, as if the stream ended here."""

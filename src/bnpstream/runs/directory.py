@@ -21,6 +21,7 @@ from bnpstream.runs.lines import JsonLines, Mark, read_lines
 from bnpstream.runs.tensors import (
     FORMAT,
     DamagedError,
+    MissingError,
     Tensors,
     check_format,
     read_tensors,
@@ -95,23 +96,23 @@ def checkpoint_path(folder: Path) -> Path:
 
 def read_checkpoint(folder: Path) -> Tensors:
     """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
-    path = checkpoint_path(folder)
-    try:
-        return read_tensors(path)
-    except DamagedError as error:
-        if path.name == PREVIOUS:
-            raise
-        raise RunError(f"{error}; {_way_out(folder)}") from error
-    except RunError:
-        if path.exists():
-            raise
-        writing = writer_of(folder)
-        advice = (
-            "it was stopped before the first one: go on with --resume"
-            if writing is None
-            else f"process {writing} is writing the run: wait for the first one"
-        )
-        raise RunError(f"{folder}: has no checkpoint so far: {advice}") from None
+    while has_checkpoint(folder):
+        path = checkpoint_path(folder)
+        try:
+            return read_tensors(path)
+        except MissingError:
+            continue  # a process that writes to the run has just renamed it
+        except DamagedError as error:
+            if path.name == PREVIOUS:
+                raise
+            raise RunError(f"{error}; {_way_out(folder)}") from error
+    writing = writer_of(folder)
+    advice = (
+        "it was stopped before the first one: go on with --resume"
+        if writing is None
+        else f"process {writing} is writing the run: wait for the first one"
+    )
+    raise RunError(f"{folder}: has no checkpoint so far: {advice}")
 
 
 def _way_out(folder: Path) -> str:

@@ -24,6 +24,10 @@ class Tensors(NamedTuple):
     document: dict[str, Any]
 
 
+class MissingError(RunError):
+    """A file is not there."""
+
+
 class DamagedError(RunError):
     """A file is not what was written."""
 
@@ -49,7 +53,7 @@ def write_tensors(path: Path, tensors: Tensors) -> None:
 
 
 def read_tensors(path: Path) -> Tensors:
-    """Read arrays and document; DamagedError if they are not what was written."""
+    """Read arrays and document; MissingError or DamagedError if they are not what was written."""
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -61,7 +65,7 @@ def read_tensors(path: Path) -> Tensors:
         document: dict[str, Any] = json.loads(text)
         version = document.get("format")
     except FileNotFoundError:
-        raise RunError(f"{path}: there is no such file") from None
+        raise MissingError(f"{path}: there is no such file") from None
     except (SafetensorError, OSError, *WRONG) as error:
         raise DamagedError(f"{path}: is damaged: {error}") from error
     check_format(path, version)
