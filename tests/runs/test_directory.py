@@ -93,7 +93,7 @@ def test_a_checkpoint_that_is_being_replaced_is_read_all_the_same(tmp_path, monk
 
 def test_a_run_without_a_checkpoint_says_so(tmp_path):
     RunWriter.create(tmp_path, {}).close()
-    with pytest.raises(RunError, match="has no checkpoint so far: wait for the first one"):
+    with pytest.raises(RunError, match="has no checkpoint so far: it was stopped"):
         read_checkpoint(tmp_path)
 
 
