@@ -1,6 +1,7 @@
 """``bnpstream fit`` and ``bnpstream stream``."""
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Callable
@@ -188,9 +189,9 @@ def _print(summary: dict[str, Any]) -> None:
         console.print(f"  {count:,} rejected: {reason}", markup=False, highlight=False)
     if summary["run"] is None:
         return
+    run = shlex.quote(summary["run"])
+    lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
     if not summary["finished"]:
-        console.print(
-            f"interrupted; saved. Go on with: --out {summary['run']} --resume", markup=False
-        )
-    console.print(f"next: bnpstream clusters {summary['run']}", markup=False, highlight=False)
-    console.print(f"      bnpstream report {summary['run']}", markup=False, highlight=False)
+        lines.insert(0, f"interrupted; saved. Go on with: --out {run} --resume")
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

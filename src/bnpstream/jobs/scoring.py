@@ -93,8 +93,8 @@ def evaluate(
     positions = np.concatenate(found)
     scores: dict[str, float] = {}
     if labels is not None:
-        if len(labels) < max(numbers) + 1:
-            raise ValueError(f"there are {len(labels)} labels for {max(numbers) + 1} records")
+        if len(labels) != documents + rejects:
+            raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
         scores = agreement(labels[numbers], positions)._asdict()
     counted = tokens if tokens > 0 else None
     return Evaluation(
