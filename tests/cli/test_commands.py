@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -350,3 +351,15 @@ def test_wrong_settings_are_named_before_a_record_is_read(texts, tmp_path, optio
     assert message in found
     assert "records" not in found
     assert not (tmp_path / "run").exists()
+
+
+def test_any_name_of_a_run_can_be_copied_from_what_is_printed(tmp_path):
+    feed, out = tmp_path / "feed.txt", tmp_path / "ünï côde; dir" / ("long" * 30)
+    feed.write_text("rain wind\n" * 9)
+    text = run("fit", feed, "--out", out, "--format", "text", "--engine", "reference")
+    assert shlex.split(text.splitlines()[-1]) == ["bnpstream", "report", str(out)]
+
+
+def test_a_file_is_no_place_for_a_run(texts):
+    message = run("fit", texts, "--out", texts, code=1)
+    assert "there is a file where a directory is needed: give another --out" in message

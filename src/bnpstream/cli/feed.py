@@ -1,6 +1,7 @@
 """``bnpstream fit`` and ``bnpstream stream``."""
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Callable
@@ -57,7 +58,7 @@ def run_stream(source: list[str], given: dict[str, Any]) -> None:
             err=True,
         )
         if not done and given["out"] is not None:
-            typer.echo(_interrupted(given["out"]), err=True)
+            typer.echo(_interrupted(shlex.quote(str(given["out"]))), err=True)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -191,9 +192,8 @@ def _print(summary: dict[str, Any]) -> None:
     }
     print_numbers(shown)
     if summary["columns"] is not None:
-        print(
-            "columns: " + ", ".join(f"{name} ({kind})" for name, kind in summary["columns"].items())
-        )
+        columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
+        print(f"columns: {', '.join(columns)}")
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:
@@ -201,7 +201,9 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["run"] is None:
         print("nothing was kept: give --out to keep the run")
         return
+    run = shlex.quote(summary["run"])
+    lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
     if not summary["finished"]:
-        print(_interrupted(summary["run"]))
-    print(f"next: bnpstream clusters {summary['run']}")
-    print(f"      bnpstream report {summary['run']}")
+        lines.insert(0, _interrupted(run))
+    for line in lines:
+        print(line)

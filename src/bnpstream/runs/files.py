@@ -79,6 +79,8 @@ def refusal(path: Path, error: OSError) -> RunError:
         advice = "the disk is full: make room, then go on with --resume"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         advice = "it cannot be written to: change its permissions, or give another --out"
+    elif error.errno in (errno.EEXIST, errno.ENOTDIR):
+        return RunError(f"{path}: there is a file where a directory is needed: give another --out")
     else:
         advice = f"{error.strerror or error}: when that is mended, go on with --resume"
     return RunError(f"{path}: {advice}; what was saved before is unharmed")
