@@ -183,6 +183,32 @@ def test_a_loaded_run_knows_its_columns(tmp_path):
     assert {name for name, _ in model.top_features(2)[0]} == {"cpu", "latency"}
 
 
+def test_rows_that_the_model_refuses_are_put_aside(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{a:.3f},{b:.3f}" for a, b in rng.normal(size=(40, 2))]
+    train, other = tmp_path / "train.csv", tmp_path / "other.csv"
+    train.write_text("\n".join(["a,b", *lines]) + "\n")
+    other.write_text("\n".join(["a,b", *lines[:5], "NA,1.0", *lines[5:9]]) + "\n")
+    run("fit", train, "--out", tmp_path / "run", "--likelihood", "gaussian", "--quiet")
+    found = run_json("evaluate", tmp_path / "run", other)
+    assert (found["documents"], found["rejects"]) == (9, 1)
+    predicted = run("predict", tmp_path / "run", other, "--json").splitlines()
+    assert [json.loads(line)["record"] for line in predicted] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+
+
+def test_runs_of_empty_documents_can_be_read(tmp_path):
+    (tmp_path / "empty.txt").write_text("...\n" * 5)
+    run("fit", tmp_path / "empty.txt", "--format", "text", "--out", tmp_path / "run", "--quiet")
+    assert len(run_json("clusters", tmp_path / "run")) >= 1
+
+
+def test_numbers_beyond_all_bounds_are_rejected_while_the_prefix_fills(tmp_path):
+    lines = ["size,colour", *(f"{i / 7:.3f},red" for i in range(30)), "1e200,blue"]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    found = run_json("fit", tmp_path / "table.csv", "--out", tmp_path / "run")
+    assert (found["rows"], found["rejects"]) == (30, 1)
+
+
 def test_texts_are_told_apart_when_words_are_hashed(texts, tmp_path):
     """No alpha is given: with a fixed one a column, 2^18 columns would drown all words."""
     found = run_json("fit", texts, "--out", tmp_path / "run", "--hash-bits", "18")

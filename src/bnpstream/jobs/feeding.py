@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -238,7 +238,7 @@ class Feed:
         else:
             middle = len(records) // 2
             for half in (slice(None, middle), slice(middle, None)):
-                yield from self._absorb(_part(records, half), position)
+                yield from self._absorb(records.part(half), position)
 
     def _refusal(self, records: Records, position: Position, error: ValueError) -> Reject:
         """Return the reject of a record that the model does not take.
@@ -361,15 +361,3 @@ class Feed:
 
 def _number(reject: Reject) -> int:
     return reject.record
-
-
-def _part(records: Records, rows: slice) -> Records:
-    """Return some of the records; rejects were dealt with."""
-    return replace(
-        records,
-        rows=records.rows[rows],
-        numbers=records.numbers[rows],
-        ids=records.ids[rows],
-        excerpts=records.excerpts[rows],
-        rejects=[],
-    )

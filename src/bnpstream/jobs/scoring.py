@@ -12,7 +12,10 @@ from scipy.special import logsumexp
 from bnpstream.evaluation import agreement
 from bnpstream.jobs.describing import Run
 from bnpstream.jobs.exemplars import log_coefficients
-from bnpstream.streams import Records, Source, open_source
+from bnpstream.jobs.models import Mixture
+from bnpstream.streams import Records, Reject, Source, open_source
+
+Floats = NDArray[np.float64]
 
 ALTERNATIVES = 3
 
@@ -80,11 +83,10 @@ def evaluate(
     """
     total, coefficients, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
     found, numbers = [], []
-    for records, _ in source.batches(batch_rows):
+    for records, joint in _scored(run.model, source, batch_rows):
         rejects += len(records.rejects)
         if len(records) == 0:
             continue
-        joint = run.model._log_joint(records.rows)
         total += float(sum(logsumexp(block, axis=1).sum() for block in joint))
         found.append(np.concatenate([block[:, :-1].argmax(axis=1) for block in joint]))
         numbers += records.numbers
@@ -119,9 +121,8 @@ def predict(
 ) -> Iterator[tuple[Records, list[Prediction]]]:
     """Yield batches of records and where each belongs; nothing is absorbed."""
     ids = run.model.cluster_ids_
-    for records, _ in source.batches(batch_rows):
+    for records, blocks in _scored(run.model, source, batch_rows):
         found: list[Prediction] = []
-        blocks = run.model._log_joint(records.rows) if len(records) else []
         for joint in blocks:
             novelty = np.exp(joint[:, -1] - logsumexp(joint, axis=1))
             known = joint[:, :-1]
@@ -144,6 +145,35 @@ def predict(
                     )
                 )
         yield records, found
+
+
+def _scored(
+    model: Mixture, source: Source, batch_rows: int
+) -> Iterator[tuple[Records, list[Floats]]]:
+    """Yield batches and the log joints of their rows; what the model refuses is rejected."""
+    for records, _ in source.batches(batch_rows):
+        yield replace(records, rows=[], numbers=[], ids=[], excerpts=[]), []  # the rejects
+        yield from _log_joints(model, records.part(slice(None)), source.paths[0])
+
+
+def _log_joints(
+    model: Mixture, records: Records, name: str
+) -> Iterator[tuple[Records, list[Floats]]]:
+    """Yield the log joints of rows; where the model refuses some, halve until they are alone."""
+    if len(records) == 0:
+        return
+    try:
+        yield records, model._log_joint(records.rows)
+    except ValueError as error:
+        if len(records) == 1:
+            number = records.numbers[0]
+            excerpt = records.excerpts[0] if records.excerpts else ""
+            refused = Reject(name, number + 1, number, str(error), excerpt)
+            yield Records([], [], [], rejects=[refused]), []
+            return
+        middle = len(records) // 2
+        for half in (slice(None, middle), slice(middle, None)):
+            yield from _log_joints(model, records.part(half), name)
 
 
 def _tokens(records: Records) -> int:

@@ -1,14 +1,16 @@
 """Choosing families by what the first rows look like."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood
 from bnpstream.likelihoods.categorical import Categorical
-from bnpstream.likelihoods.cells import as_cells
+from bnpstream.likelihoods.cells import LARGEST, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
 from bnpstream.likelihoods.discrete import Bernoulli
 from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
@@ -48,7 +50,7 @@ class Automatic(Likelihood):
         elif X.dtype.kind in "biuf":
             as_cells(X)
         else:
-            as_labels(X)
+            _check_numbers(as_labels(X))
 
     def informed(self, X: Any) -> Likelihood:
         """Return the family that suits some rows, with what it leaves open taken from them."""
@@ -98,3 +100,12 @@ def _kind(cells: list[Any]) -> str:
         return "truth"
     numbers = int | float | np.integer | np.floating
     return "number" if cells and all(isinstance(cell, numbers) for cell in cells) else "label"
+
+
+def _check_numbers(labels: NDArray[np.object_]) -> None:
+    """Raise ValueError if a number among labels is too large to be squared and summed."""
+    for (row, column), cell in np.ndenumerate(labels):
+        if isinstance(cell, Real) and not abs(float(cell)) <= LARGEST:
+            raise ValueError(
+                f"row {row}, column {column} is {cell}: numbers must be up to {LARGEST:g}"
+            )

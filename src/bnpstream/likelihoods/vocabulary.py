@@ -119,7 +119,7 @@ class Vocabulary:
         """Return the vocabulary that `arrays` described."""
         found = cls(base)
         text, ends = arrays["vocabulary.text"].tobytes(), arrays["vocabulary.ends"].tolist()
-        starts = [0, *ends[:-1]]
+        starts = [0, *ends][:-1]
         words = [
             text[start:end].decode("utf-8", "surrogatepass")
             for start, end in zip(starts, ends, strict=True)

@@ -61,6 +61,8 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}: make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder: name a file in it")
     page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -69,6 +69,12 @@ class Records:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    def part(self, rows: slice) -> "Records":
+        """Return some of the sound records, and none of the rejected."""
+        return Records(
+            self.rows[rows], self.numbers[rows], self.ids[rows], self.excerpts[rows], rejects=[]
+        )
+
 
 class Position(NamedTuple):
     """How far a source has been read: all that is needed to go on from there."""

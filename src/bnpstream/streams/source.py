@@ -187,7 +187,10 @@ class Source:
         """Return which part of all bytes has been read, or None if that is not known."""
         if self.follow or "-" in self.paths or self._current is None:
             return None
-        sizes = [Path(path).stat().st_size for path in self.paths]
+        try:
+            sizes = [Path(path).stat().st_size for path in self.paths]
+        except FileNotFoundError:  # removed meanwhile
+            return None
         behind = sum(sizes[: self._at]) + self._current.file.consumed
         return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
