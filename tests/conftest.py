@@ -1,4 +1,4 @@
-"""What every test needs: a fresh cache of compiled loops, and the corpora that are not shipped."""
+"""What tests share: a fresh cache of compiled loops, corpora that are not shipped, a browser."""
 
 import atexit
 import os
@@ -38,3 +38,52 @@ def nyt8447():
 def newsgroups():
     """Return the training documents of 20 Newsgroups."""
     return load_or_skip("load_20news", "train")
+
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return headless Chromium, or skip where there is none."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is missing: pip install 'bnpstream[dev]'"
+    )
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if found is None:
+        pytest.skip(f"no browser: none of {', '.join(CHROMIUM)} is on the path")
+    # Chromium's sandbox refuses to run as root, as containers do.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Return a function that opens a page; whatever it logs or requests fails the test."""
+    contexts, complaints = [], []
+
+    def open_page(path, fragment="", **options):
+        context = browser.new_context(**({"reduced_motion": "reduce"} | options))
+        contexts.append(context)
+        page = context.new_page()
+        address = path.as_uri()
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((address, "data:image/png;"))
+                else complaints.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(address + fragment)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []

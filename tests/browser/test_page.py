@@ -1,10 +1,14 @@
 """The report in a real browser, as people use it."""
 
+import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from bnpstream.cli import app
 from bnpstream.jobs.description import Exemplar, Feature
 from bnpstream.report import write_report
 from run_examples import many_clusters_run, small_run
@@ -324,3 +328,32 @@ def test_hostile_words_do_nothing(visit, tmp_path):
     assert page.get_by_role("heading", level=1).inner_text() == words[0]
     for word in words:
         assert page.locator("#cluster-7 .bars").get_by_text(word, exact=True).first.is_visible()
+
+
+def test_the_page_of_a_real_run_is_used(visit, tmp_path):
+    """From a feed to the page by the command line, then sorted, searched and opened."""
+    rng = random.Random(0)
+    topics = (
+        "rain wind snow hail storm",
+        "bond stock yield bank loan",
+        "goal team match cup goals",
+    )
+    with (tmp_path / "feed.jsonl").open("w") as file:
+        for i in range(300):
+            words = rng.choices(topics[min(i // 50, rng.randrange(3))].split(), k=8)
+            file.write(json.dumps({"id": f"d{i}", "text": " ".join(words)}) + "\n")
+    runner, out = CliRunner(), str(tmp_path / "run")
+    for command in (["fit", str(tmp_path / "feed.jsonl"), "--out", out], ["report", out]):
+        assert runner.invoke(app, command).exit_code == 0
+    page = visit(tmp_path / "run" / "report.html")
+    every = shown(page)
+    assert len(every) >= 3
+    page.get_by_role("button", name="Size").click()
+    assert sorted(shown(page)) == sorted(every)
+    page.get_by_label("Search").fill("stock")
+    (found, *_) = shown(page)
+    assert len(shown(page)) < len(every)
+    inside = page.locator(f"#cluster-{found}").get_by_text("Typical documents")
+    was_open = inside.is_visible()  # the heaviest is
+    page.locator(f"#cluster-{found} summary").click()
+    assert inside.is_visible() != was_open
