@@ -50,8 +50,10 @@ class DirichletMultinomial(WordLikelihood):
 
     Parameters
     ----------
-    alpha : float or array-like of shape (V,)
-        Base measure: a symmetric one, or one value a word.
+    alpha : float, array-like of shape (V,) or "learn"
+        Base measure: a symmetric one, or one value a word. "learn" lets `StreamingMixture` learn
+        alpha_w = c m_w from the stream (``bnpstream.tuning``): m from the frequencies of words, c
+        by how well it predicts.
 
     Examples
     --------
