@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bnpstream import StreamingMixture
-from bnpstream.jobs.feeding import Feed, Pace, TooManyRejectsError
+from bnpstream.jobs.feeding import Feed, TooManyRejectsError
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.jobs.status import Pace
 from bnpstream.runs import read_checkpoint
 
 HUGE = "1e308"

@@ -8,9 +8,10 @@ from typing import Any
 
 from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.datasets import synthetic_corpus_blocks
-from bnpstream.jobs.feeding import Feed, Pace
+from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.jobs.status import Pace
 from bnpstream.streams import open_source
 
 

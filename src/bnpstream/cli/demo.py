@@ -17,10 +17,11 @@ from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import digits
 from bnpstream.evaluation import agreement, majority_labels
 from bnpstream.jobs.describing import Run
-from bnpstream.jobs.feeding import Feed, Pace
+from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions, make_model
 from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.jobs.status import Pace
 
 BATCH_ROWS = 32
 IMAGE = (8, 8)

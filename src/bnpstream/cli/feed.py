@@ -15,10 +15,11 @@ import typer
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
 from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
-from bnpstream.jobs.feeding import Answer, Feed, Pace
+from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.jobs.status import Answer, Pace
 from bnpstream.runs import is_run
 from bnpstream.streams import Options
 

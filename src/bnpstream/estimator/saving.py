@@ -29,6 +29,7 @@ from bnpstream.runs import (
 Arrays = dict[str, NDArray[Any]]
 
 PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_", "novelty_")
+"""Attributes that describe the rows of the last call."""
 
 
 class Savable(MixtureEstimator):
@@ -171,4 +172,4 @@ def load_prefix(document: dict[str, Any], arrays: Arrays, classes: list[type]) -
     return prefix
 
 
-__all__ = ["Savable", "load_prefix", "posterior_arrays", "posterior_from", "save_prefix"]
+__all__ = ["PER_ROW", "Savable", "load_prefix", "posterior_arrays", "posterior_from", "save_prefix"]

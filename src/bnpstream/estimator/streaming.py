@@ -1,49 +1,29 @@
 """`StreamingMixture`: the streaming estimator."""
 
-from collections.abc import Iterable, Iterator
-from copy import copy
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from sklearn.utils.validation import validate_data
 
+from bnpstream.estimator.absorbing import StreamAbsorber
 from bnpstream.estimator.base import require_weights, require_whole
-from bnpstream.estimator.codec import decode, encode
-from bnpstream.estimator.novelty import NoveltyReader
-from bnpstream.estimator.prefix import Prefix
 from bnpstream.estimator.reading import likeliest
-from bnpstream.estimator.saving import (
-    Savable,
-    load_prefix,
-    posterior_arrays,
-    posterior_from,
-    save_prefix,
-)
-from bnpstream.estimator.settings import ScheduledEstimator
-from bnpstream.inference import adf, ep, window
-from bnpstream.inference.visits import Absorbed, Record
-from bnpstream.likelihoods import Batch, DirichletMultinomial, Likelihood
-from bnpstream.likelihoods.frames import as_rows, names_of
-from bnpstream.mixture import Model, survivor
-from bnpstream.mixture.saving import window_arrays, window_from
+from bnpstream.inference import window
+from bnpstream.likelihoods import Likelihood
+from bnpstream.likelihoods.frames import as_rows
+from bnpstream.mixture import survivor
 from bnpstream.mixture.sites import totals
-from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
-from bnpstream.tuning.learner import BaseLearner, Trial
 
 Floats = NDArray[np.float64]
 
-PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_", "novelty_")
-"""Attributes that describe the rows of the last call."""
-PROVISIONAL = (*PER_ROW, "absorbed_", "state_", "window_", "lineage_", "epochs_", "likelihood_")
 SAME_ROWS = 1e-6
 """Rows given again must add up to the posterior as closely as this."""
 
 
-class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
+class StreamingMixture(StreamAbsorber):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
@@ -162,16 +142,6 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
     >>> model.predict_proba(images.counts).sum(axis=1).round(12).min()
     np.float64(1.0)
     """
-
-    window_: Window
-    epochs_: list[ep.Epoch]
-    prefix_: Prefix
-    labels_: NDArray[np.intp]
-    label_ids_: NDArray[np.int64]
-    probabilities_: Floats
-    log_evidence_: Floats
-    novelty_: Floats
-    absorbed_: Absorbed
 
     def __init__(
         self,
@@ -309,225 +279,10 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         self._keep(window.revisit(model, state, sites, batch, settings, revisits, kernel_for))
         return self._relabel(X)._close_gaps()
 
-    def _unfitted(self) -> Self:
-        """Return a copy of the parameters alone."""
-        fresh = copy(self)
-        fresh.__dict__ = {
-            name: x for name, x in vars(self).items() if "_" not in (name[0], name[-1])
-        }
-        return fresh
-
-    def _absorb(self, X: Any, sample_weight: Any, schedule: window.Schedule | None) -> bool:
-        """Absorb rows; return whether earlier rows were revisited or clusters merged meanwhile."""
-        self.__dict__.pop("_finishing", None)
-        n_prefix = require_whole("prefix_rows", self.prefix_rows, 1)
-        rows, prefix = as_rows(X), vars(self).get("prefix_")
-        fresh = prefix is None and "state_" not in vars(self)
-        if fresh:
-            likelihood = self._open_likelihood().bound(names_of(X) or []).settled(rows)
-        else:
-            likelihood = self._model().likelihood if prefix is None else prefix.likelihood
-        if likelihood.is_informed:
-            weights = require_weights(sample_weight, rows)
-            batch = self._checked(X, rows, likelihood, reset=fresh)
-            self._kernel(Model(self._prior(), likelihood), batch)
-            if fresh:
-                self._start(likelihood, batch)
-            return self._visit(batch, weights, schedule)
-        likelihood.check_rows(rows)
-        weights = require_weights(sample_weight, rows)
-        if not fresh:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        kept = Prefix(likelihood) if prefix is None else prefix.copy()
-        kept.append(rows, weights)
-        chosen = self._learn(kept) if kept.n_rows >= n_prefix else None
-        if fresh:
-            validate_data(self, X, reset=True, skip_check_array=True)
-        self.prefix_ = kept
-        return chosen is not None and self._begin(schedule, *chosen)
-
-    def _learn(self, prefix: Prefix, *, hasty: bool = False) -> tuple[Likelihood, Batch]:
-        """Return the likelihood that the first rows make of what is open, and all rows encoded.
-
-        In haste a base measure is guessed instead of searched for.
-        """
-        rows = prefix.rows()
-        inform = prefix.likelihood.informed if hasty else partial(self._informed, prefix.likelihood)
-        likelihood = inform(rows[: self.prefix_rows])
-        try:
-            batch = likelihood.encode(rows)
-        except ValueError:  # a row of the last call, beyond those that it was learnt from
-            likelihood.encode(prefix.last())
-            raise
-        self._kernel(Model(self._prior(), likelihood), batch)
-        return likelihood, batch
-
-    def _informed(self, likelihood: Likelihood, rows: Any) -> Likelihood:
-        """Return a likelihood with what it leaves open taken from the first rows."""
-        informed = likelihood.informed(rows)
-        learns = isinstance(likelihood, DirichletMultinomial) and not likelihood.is_informed
-        if not learns:
-            return informed
-        self._learner = BaseLearner(rows.shape[0])
-        return self._learner.first(self._trial(), informed.encode(rows))
-
-    def _successor(self) -> Likelihood:
-        """Return the likelihood given since the last call; then nothing more is learnt."""
-        likelihood = super()._successor()
-        self.__dict__.pop("_learner", None)
-        return likelihood
-
-    def _trial(self) -> Trial:
-        return Trial(self._prior(), self._settings(), self._kernel)
-
-    def _begin(
-        self, schedule: window.Schedule | None, likelihood: Likelihood, batch: Batch
-    ) -> bool:
-        """Absorb all rows that were kept; see `_absorb`."""
-        prefix = self.prefix_
-        del self.prefix_
-        self._start(likelihood, batch)
-        revised = self._visit(batch, prefix.weights(), schedule)
-        for name in PER_ROW:
-            setattr(self, name, getattr(self, name)[-prefix.n_last :])
-        return revised
-
-    def _start(self, likelihood: Likelihood, batch: Batch) -> None:
-        """Make the posterior of no rows."""
-        self._take(likelihood)
-        self.state_ = adf.init(self._model(), batch.n_statistics)
-        self.window_ = Window()
-        self.lineage_ = []
-
-    def _visit(
-        self, batch: Batch, weights: Floats | None, schedule: window.Schedule | None
-    ) -> bool:
-        """Absorb encoded rows, those of weight zero left out; see `_absorb`."""
-        every = batch
-        there = np.arange(len(every)) if weights is None else np.flatnonzero(weights)
-        if weights is not None:
-            batch = every.chosen(there).weighted(weights[there])
-        self.epochs_ = []
-        records, revised = self._keep(self._learning(batch, schedule))
-        self.absorbed_ = Absorbed.of(records)
-        rows = self.absorbed_.rows
-        self.labels_ = np.empty(len(every), np.intp)
-        self.log_evidence_, self.probabilities_, self.novelty_ = np.empty((3, len(every)))
-        self.label_ids_ = np.empty(len(every), np.int64)
-        self.label_ids_[there] = rows.ids
-        self.labels_[there] = np.searchsorted(self.cluster_ids_, rows.ids)
-        self.log_evidence_[there], self.probabilities_[there] = rows.log_evidence, rows.shares
-        self.novelty_[there] = rows.novelty
-        if there.size < len(every):
-            absent = np.setdiff1d(np.arange(len(every)), there)
-            self._describe(every.chosen(absent), absent)
-        return revised
-
-    def _learning(self, batch: Batch, schedule: window.Schedule | None) -> Iterator[window.Outcome]:
-        """Absorb rows; where a base measure is learnt, stop at the rows at which it changes."""
-        start, learner = 0, vars(self).get("_learner")
-        while start < len(batch):
-            room = len(batch)
-            if learner is not None:
-                room = learner.room(self.state_.n_observations)
-            part = batch.part(start, start + room)
-            if learner is not None:
-                learner.watch(self._trial(), part, self.state_)
-            yield from self._outcomes(part, schedule)
-            start += len(part)
-            if learner is not None:
-                better = learner.again(self.state_)
-                if better is not None:
-                    self._take(better)
-
-    def _outcomes(self, batch: Batch, schedule: window.Schedule | None) -> Iterable[window.Outcome]:
-        """Absorb rows by the schedule."""
-        model, settings = self._model(), self._settings()
-        if schedule is None:
-            self.window_.prepare(size=0, keep_rows=False)
-            return adf.run(model, self.state_, batch, settings, self._kernel(model, batch))
-        self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
-        posterior = (model, self.state_, self.window_)
-        kernel_for = partial(self._kernel, model)
-        return window.run(*posterior, batch, settings, schedule, kernel_for)
-
-    def _describe(self, batch: Batch, places: NDArray[np.intp]) -> None:
-        """Say of rows that were not absorbed what is said of those that were."""
-        for joint in self._log_joint_of(batch):
-            here, places = places[: len(joint)], places[len(joint) :]
-            self.log_evidence_[here] = logsumexp(joint, axis=1)
-            self.novelty_[here] = np.exp(joint[:, -1] - self.log_evidence_[here])
-            self.labels_[here], self.probabilities_[here] = likeliest(joint[:, :-1])
-            self.label_ids_[here] = self.cluster_ids_[self.labels_[here]]
-
     def _close_gaps(self) -> Self:
         """Give labels numbers without gaps: a cluster that is no row's likeliest has none."""
         self.labels_ = np.unique(self.label_ids_, return_inverse=True)[1]
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        # While the first rows are kept, a throw-away model of them answers.
-        if name in PROVISIONAL and "prefix_" in vars(self):
-            return getattr(self._provisional(), name)
-        return self.__getattribute__(name)  # says what is missing
-
-    @property
-    def provisional_(self) -> bool:
-        """Return whether the prefix is still filling."""
-        if "prefix_" in vars(self):  # first: `_fitted` would make the throw-away model
-            return True
-        self._fitted()
-        return False
-
-    def _provisional(self) -> Self:
-        """Return a model of the rows kept so far, as if the stream ended here."""
-        if self.prefix_.provisional is None:
-            model = self._unfitted()
-            model.prefix_ = copy(self.prefix_)
-            first = model._learn(model.prefix_, hasty=True)
-            model._begin(self._schedule(batch_fit=False), *first)
-            self.prefix_.provisional = model
-        return cast(Self, self.prefix_.provisional)
-
-    def _keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
-        """File sweeps and events; return the records of new rows, and whether there was more."""
-        records, revised = [], False
-        for outcome in outcomes:
-            self.lineage_ += outcome.events
-            if isinstance(outcome, Record):
-                records.append(outcome)
-                continue
-            revised = True
-            if isinstance(outcome, ep.Epoch):
-                self.epochs_.append(outcome)
-        return records, revised
-
-    def _finish(self, schedule: window.Schedule | None) -> Iterator[None]:
-        """Revisit what is left; `_finishing` says how much of it is done between two steps."""
-        if "prefix_" in vars(self):
-            self._begin(schedule, *self._learn(self.prefix_))
-        if schedule is None:
-            self.window_.prepare(size=0, keep_rows=False)
-            return
-        model, settings = self._model(), self._settings()
-        kernel_for = partial(self._kernel, model)
-        self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
-        posterior = (model, self.state_, self.window_)
-        last = self._last_merges(schedule)
-        stages = [schedule] if last is None else [schedule, last]
-        begun, past = vars(self).get("_finishing", (0, window.Progress()))
-        for stage, plan in enumerate(stages):
-            if stage < begun:
-                continue
-            done = past if stage == begun else window.Progress()
-            for outcome in window.finish(*posterior, settings, plan, kernel_for, done):
-                self._keep([outcome])
-                done = done.after(outcome, plan.tolerance)
-                self._finishing = (stage, done)
-                yield
-        self.__dict__.pop("_finishing", None)
-        if not self.keep_sites:
-            self.window_.freeze(self.window_.n_rows)
 
     def _relabel(self, X: Any) -> Self:
         """Set the labels of rows as the posterior sees them now."""
@@ -538,41 +293,6 @@ class StreamingMixture(Savable, NoveltyReader, ScheduledEstimator):
         )
         self.label_ids_ = self.cluster_ids_[self.labels_]
         return self
-
-    def _save_into(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        if "prefix_" in vars(self):
-            save_prefix(self.prefix_, document, arrays)
-        if "state_" not in vars(self):
-            return
-        document["likelihood"] = encode(self.likelihood_)
-        if "_learner" in vars(self):
-            self._learner.save_into(document, arrays)
-        document["keep_rows"] = self.window_.keep_rows
-        document["epochs"] = [encode(tuple(epoch._replace(events=[]))) for epoch in self.epochs_]
-        arrays |= posterior_arrays(self.state_, self.lineage_)
-        arrays |= window_arrays(self.window_)
-        if "_finishing" in vars(self):
-            stage, progress = self._finishing
-            document["finishing"] = [stage, list(progress)]
-
-    def _load_from(
-        self, document: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: list[type]
-    ) -> None:
-        if "prefix" in document:
-            self.prefix_ = load_prefix(document, arrays, classes)
-        if "likelihood" not in document:
-            return
-        self._take(decode(document["likelihood"], classes))
-        if "learner" in document:
-            self._learner = BaseLearner.load_from(document, arrays)
-        self.state_, self.lineage_ = posterior_from(arrays, paired=self.likelihood_.paired)
-        self.window_ = window_from(
-            arrays, self.likelihood_, self.state_, keep_rows=document["keep_rows"]
-        )
-        self.epochs_ = [ep.Epoch(*decode(epoch)) for epoch in document["epochs"]]
-        if "finishing" in document:
-            stage, progress = document["finishing"]
-            self._finishing = (stage, window.Progress(*progress))
 
     def resolve_id(self, id: int) -> int | None:
         """Return the id that a cluster lives on as after merges, or None if it was dropped."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from bnpstream.jobs.interrupts import InterruptedJobError, Interrupts
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
 from bnpstream.jobs.readahead import read_ahead
+from bnpstream.jobs.status import Answer, Pace, Status
 from bnpstream.mixture import Event
 from bnpstream.runs import RunWriter, Tensors
 from bnpstream.streams import Position, Records, Reject, Source
@@ -27,55 +28,6 @@ MOVING = 0.9
 
 class TooManyRejectsError(Exception):
     """More records could not be used than are allowed."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a source is fed.
-
-    Parameters
-    ----------
-    batch_rows : int
-        Records of a batch.
-    checkpoint_rows : int or None
-        Rows between checkpoints.
-    checkpoint_seconds : float
-        Time between checkpoints; longer where they take long.
-    max_rejects : int or None
-        Records that may be unusable; None for any number.
-    """
-
-    batch_rows: int = 1024
-    checkpoint_rows: int | None = None
-    checkpoint_seconds: float = 10.0
-    max_rejects: int | None = None
-
-
-class Status(NamedTuple):
-    """Where a job stands."""
-
-    rows: int
-    records: int
-    rejects: int
-    clusters: int
-    evidence_per_row: float
-    """Moving mean."""
-    seconds: float
-    """Since this process began."""
-    rows_per_second: float
-    """Of this process."""
-    fraction: float | None
-    """Of the source that has been read, if its length is known."""
-    stage: str
-    """"prefix", "reading" or "finishing"."""
-
-
-class Answer(NamedTuple):
-    """What becomes of the rows of a batch as they arrive."""
-
-    records: Records
-    model: Mixture
-    provisional: bool
 
 
 @dataclass
