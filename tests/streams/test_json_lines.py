@@ -195,7 +195,7 @@ def test_words_that_share_a_column_are_summed(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (b"[1]\n[2]\n", {"format": "jsonl"}, "no JSON objects; `jq -c"),
+        (b"[1]\n[2]\n", {"format": "jsonl"}, "no JSON objects: `jq -c"),
         (b"{\n", {"format": "jsonl"}, "the first 1 lines are no JSON objects"),
         (b'{"a": 1}', {"text_field": "body"}, "there is no column 'body'; there are a"),
         (b'{"a": 1}', {"id_field": "key"}, "there is no column 'key'"),

@@ -12,6 +12,7 @@ from feeding import records_of
 from bnpstream.streams import Options, open_source, reading
 
 PATIENCE = 20
+THREADS = []
 
 
 class Reading:
@@ -30,8 +31,10 @@ class Reading:
             except Exception as error:
                 self._found.put(error)
 
-        # A followed file has no end, so the thread that reads it has none either.
-        threading.Thread(target=read, daemon=True).start()
+        # A followed file has no end, so the thread that reads it is ended by `poll_often`.
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        THREADS.append(thread)
 
     def next(self):
         return self._found.get(timeout=PATIENCE)
@@ -49,7 +52,12 @@ class Reading:
 
 @pytest.fixture(autouse=True)
 def poll_often(monkeypatch):
+    """Look at files often; at the end no thread is left that does."""
     monkeypatch.setattr(reading, "POLL_SECONDS", 0.01)
+    yield
+    reading.POLL_SECONDS = None  # an error for whoever still waits
+    while THREADS:
+        THREADS.pop().join(timeout=1.0)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ class DirichletMultinomial(WordLikelihood):
         if isinstance(self.alpha, str):
             if self.alpha != LEARN:
                 raise ValueError(
-                    f'alpha must be a number, one a word, or "learn", got {self.alpha!r}'
+                    f'alpha must be a number or one a word, or "learn", got {self.alpha!r}'
                 )
             return
         try:
