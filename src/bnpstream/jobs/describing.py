@@ -122,7 +122,7 @@ class Run:
             document["rows"],
             document["position"]["records"],
             document["rejects"],
-            self.journal.n_tokens,
+            None if kind == "pixels" else self.journal.n_tokens,
             document["seconds"],
             model.total_log_evidence_,
             model.n_clusters_,
