@@ -100,7 +100,6 @@ def test_alpha_is_the_smoothed_frequency_of_all_rows_at_every_doubling():
     assert not np.array_equal(alpha, learnt.likelihood_.alpha)
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 @pytest.mark.parametrize("settings", [{}, {"revisit": 60}, {"merge_threshold": 0.0}])
 def test_any_split_gives_the_same_bits(engine, settings):
