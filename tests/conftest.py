@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-# numba's cache does not notice edits of callees in other files; this runs before its import.
+# Nothing compiled before is to be tested; this runs before the import of numba.
 os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="bnpstream-numba-")
 atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
 
