@@ -8,9 +8,10 @@ from scipy.sparse import csr_array
 
 from bnpstream import DirichletMultinomial, GibbsMixture, Product, StreamingMixture
 from bnpstream.inference import adf
+from bnpstream.likelihoods.multinomial import mean_of
 from bnpstream.mixture import Model
 from bnpstream.priors import dirichlet_process
-from bnpstream.tuning.learner import BaseLearner, Trial, mean_of
+from bnpstream.tuning.learner import BaseLearner, Trial
 from bnpstream.tuning.strength import search
 
 SETTINGS = adf.Settings(0.1, 1e-4)

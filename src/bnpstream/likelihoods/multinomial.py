@@ -24,6 +24,8 @@ from bnpstream.likelihoods.screening import make_screen, words_of
 from bnpstream.likelihoods.words import WordLikelihood
 
 LEARN, GUESSED_STRENGTH = "learn", 400.0
+SMOOTHING = 0.5
+"""Added to the count of every word: one that nobody has used so far may still come."""
 ALPHA_RANGE = (1e-30, 1e30)
 """Products of eight factors alpha + count must stay inside the range of a double."""
 
@@ -105,8 +107,8 @@ class DirichletMultinomial(WordLikelihood):
         """
         if self.is_informed:
             return self
-        totals = np.asarray(as_counts(X).sum(axis=0), np.float64) + 0.5
-        return DirichletMultinomial(GUESSED_STRENGTH * totals / totals.sum())
+        totals = np.asarray(as_counts(X).sum(axis=0), np.float64)
+        return DirichletMultinomial(GUESSED_STRENGTH * mean_of(totals))
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
@@ -163,3 +165,10 @@ class DirichletMultinomial(WordLikelihood):
         alpha, total = self.base_measure(n_words)
         words = words_of(np.broadcast_to(alpha, n_words))
         return make_screen(words, total, table, masses, n_clusters)
+
+
+def mean_of(totals: Floats) -> Floats:
+    """Return m: the frequencies of words, smoothed."""
+    smooth = totals + SMOOTHING
+    mean: Floats = smooth / smooth.sum()
+    return mean

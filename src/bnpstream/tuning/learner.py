@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 
 from bnpstream.inference import adf
 from bnpstream.likelihoods import Batch, DirichletMultinomial
+from bnpstream.likelihoods.multinomial import GUESSED_STRENGTH, mean_of
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint
 from bnpstream.mixture.saving import state_arrays, state_from
 from bnpstream.priors import Prior
@@ -24,9 +25,7 @@ from bnpstream.tuning.strength import search
 Floats = NDArray[np.float64]
 KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
-SMOOTHING = 0.5
-"""Added to the count of every word: one that nobody has used so far may still come."""
-FIRST_STRENGTH, FIRST_FACTOR, FIRST_STEPS = 400.0, 2.0, 7
+FIRST_FACTOR, FIRST_STEPS = 2.0, 7
 FIRST_ROWS, TRAINED = 250, 0.6
 """First rows that the search looks at, at most; the share that the others are predicted from."""
 LATER_FACTOR, LATER_STEPS = 1.6, 3
@@ -75,7 +74,7 @@ class BaseLearner:
         Rows at which it is learnt again.
     """
 
-    def __init__(self, n_first: int, strength: float = FIRST_STRENGTH) -> None:
+    def __init__(self, n_first: int, strength: float = GUESSED_STRENGTH) -> None:
         self.n_first, self.strength = n_first, strength
         self.n_next = 2 * n_first
         self._before: MixtureState | None = None
@@ -95,7 +94,7 @@ class BaseLearner:
             return trial.absorb(likelihood, state, rest)
 
         if len(rest) > 0:
-            self.strength = search(score, FIRST_STRENGTH, FIRST_FACTOR, FIRST_STEPS)
+            self.strength = search(score, GUESSED_STRENGTH, FIRST_FACTOR, FIRST_STEPS)
         return DirichletMultinomial(self.strength * mean_of(_totals(batch)))
 
     @property
@@ -157,13 +156,6 @@ class BaseLearner:
             return None
         self.n_next *= 2
         return DirichletMultinomial(self.strength * mean_of(_words(state)))
-
-
-def mean_of(totals: Floats) -> Floats:
-    """Return m: the frequencies of words, smoothed."""
-    smooth = totals + SMOOTHING
-    mean: Floats = smooth / smooth.sum()
-    return mean
 
 
 def _named(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
