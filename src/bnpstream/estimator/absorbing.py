@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from bnpstream.estimator.base import require_weights, require_whole
 from bnpstream.estimator.codec import decode, encode
+from bnpstream.estimator.fading import ForgettingEstimator
 from bnpstream.estimator.novelty import NoveltyReader
 from bnpstream.estimator.prefix import Prefix
 from bnpstream.estimator.reading import likeliest
@@ -25,6 +26,7 @@ from bnpstream.estimator.saving import (
 )
 from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, ep, window
+from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, DirichletMultinomial, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
@@ -40,7 +42,7 @@ LEARNT = ("_given", "_finishing", "_learner")
 PROVISIONAL = (*PER_ROW, "absorbed_", "state_", "window_", "lineage_", "epochs_", "likelihood_")
 
 
-class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
+class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstimator):
     """Absorbs rows in order; any split into calls gives the same bits."""
 
     prefix_rows: int
@@ -62,7 +64,9 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         }
         return fresh
 
-    def _absorb(self, X: Any, sample_weight: Any, schedule: window.Schedule | None) -> bool:
+    def _absorb(
+        self, X: Any, sample_weight: Any, timestamps: Any, schedule: window.Schedule | None
+    ) -> bool:
         """Absorb rows; return whether earlier rows were revisited or clusters merged meanwhile."""
         self.__dict__.pop("_finishing", None)
         n_prefix = require_whole("prefix_rows", self.prefix_rows, 1)
@@ -72,24 +76,31 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
             likelihood = self._open_likelihood().bound(names_of(X) or []).settled(rows)
         else:
             likelihood = self._model().likelihood if prefix is None else prefix.likelihood
+        stamps = self._stamps(timestamps, int(rows.shape[0]), self._is_by_time())
         if likelihood.is_informed:
             weights = require_weights(sample_weight, rows)
             batch = self._checked(X, rows, likelihood, reset=fresh)
             self._kernel(Model(self._prior(), likelihood), batch)
             if fresh:
                 self._start(likelihood, batch)
-            return self._visit(batch, weights, schedule)
+            return self._visit(batch, weights, stamps, schedule)
         likelihood.check_rows(rows)
         weights = require_weights(sample_weight, rows)
         if not fresh:
             validate_data(self, X, reset=False, skip_check_array=True)
         kept = Prefix(likelihood) if prefix is None else prefix.copy()
-        kept.append(rows, weights)
+        kept.append(rows, weights, stamps)
         chosen = self._learn(kept) if kept.n_rows >= n_prefix else None
         if fresh:
             validate_data(self, X, reset=True, skip_check_array=True)
         self.prefix_ = kept
         return chosen is not None and self._begin(schedule, *chosen)
+
+    def _is_by_time(self) -> bool | None:
+        """Return whether the rows so far had time stamps; None if that is not decided."""
+        if "prefix_" in vars(self):
+            return self.prefix_.stamps() is not None
+        return self.clock_.by_time if "clock_" in vars(self) else None
 
     def _learn(self, prefix: Prefix, *, hasty: bool = False) -> tuple[Likelihood, Batch]:
         """Return the likelihood that the first rows make of what is open, and all rows encoded.
@@ -132,7 +143,7 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         prefix = self.prefix_
         del self.prefix_
         self._start(likelihood, batch)
-        revised = self._visit(batch, prefix.weights(), schedule)
+        revised = self._visit(batch, prefix.weights(), prefix.stamps(), schedule)
         for name in PER_ROW:
             setattr(self, name, getattr(self, name)[-prefix.n_last :])
         return revised
@@ -145,7 +156,11 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         self.lineage_ = []
 
     def _visit(
-        self, batch: Batch, weights: Floats | None, schedule: window.Schedule | None
+        self,
+        batch: Batch,
+        weights: Floats | None,
+        stamps: Floats | None,
+        schedule: window.Schedule | None,
     ) -> bool:
         """Absorb encoded rows, those of weight zero left out; see `_absorb`."""
         every = batch
@@ -153,7 +168,9 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         if weights is not None:
             batch = every.chosen(there).weighted(weights[there])
         self.epochs_ = []
-        records, revised = self._keep(self._learning(batch, schedule))
+        stamps = None if stamps is None else stamps[there]
+        ticks = self._ticks(self.state_.n_observations, len(batch), stamps)
+        records, revised = self._keep(self._learning(batch, ticks, schedule))
         self.absorbed_ = Absorbed.of(records)
         rows = self.absorbed_.rows
         self.labels_ = np.empty(len(every), np.intp)
@@ -163,12 +180,16 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         self.labels_[there] = np.searchsorted(self.cluster_ids_, rows.ids)
         self.log_evidence_[there], self.probabilities_[there] = rows.log_evidence, rows.shares
         self.novelty_[there] = rows.novelty
+        if not revised:
+            self._relabel_rows(every, there[~np.isin(rows.ids, self.cluster_ids_)])
         if there.size < len(every):
             absent = np.setdiff1d(np.arange(len(every)), there)
             self._describe(every.chosen(absent), absent)
         return revised
 
-    def _learning(self, batch: Batch, schedule: window.Schedule | None) -> Iterator[window.Outcome]:
+    def _learning(
+        self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None
+    ) -> Iterator[window.Outcome]:
         """Absorb rows; where a base measure is learnt, stop at the rows at which it changes."""
         start, learner = 0, vars(self).get("_learner")
         while start < len(batch):
@@ -176,25 +197,29 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
             if learner is not None:
                 room = learner.room(self.state_.n_observations)
             part = batch.part(start, start + room)
+            fading = None if ticks is None else ticks.part(start, start + len(part))
             if learner is not None:
                 learner.watch(self._trial(), part, self.state_)
-            yield from self._outcomes(part, schedule)
+            yield from self._outcomes(part, fading, schedule)
             start += len(part)
             if learner is not None:
                 better = learner.again(self.state_)
                 if better is not None:
                     self._take(better)
 
-    def _outcomes(self, batch: Batch, schedule: window.Schedule | None) -> Iterable[window.Outcome]:
+    def _outcomes(
+        self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None
+    ) -> Iterable[window.Outcome]:
         """Absorb rows by the schedule."""
         model, settings = self._model(), self._settings()
         if schedule is None:
             self.window_.prepare(size=0, keep_rows=False)
-            return adf.run(model, self.state_, batch, settings, self._kernel(model, batch))
+            kernel = self._kernel(model, batch)
+            return adf.run(model, self.state_, batch, settings, kernel, ticks)
         self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
         posterior = (model, self.state_, self.window_)
         kernel_for = partial(self._kernel, model)
-        return window.run(*posterior, batch, settings, schedule, kernel_for)
+        return window.run(*posterior, batch, settings, schedule, kernel_for, ticks)
 
     def _describe(self, batch: Batch, places: NDArray[np.intp]) -> None:
         """Say of rows that were not absorbed what is said of those that were."""
@@ -202,8 +227,18 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
             here, places = places[: len(joint)], places[len(joint) :]
             self.log_evidence_[here] = logsumexp(joint, axis=1)
             self.novelty_[here] = np.exp(joint[:, -1] - self.log_evidence_[here])
-            self.labels_[here], self.probabilities_[here] = likeliest(joint[:, :-1])
-            self.label_ids_[here] = self.cluster_ids_[self.labels_[here]]
+            self._label(here, joint[:, :-1])
+
+    def _relabel_rows(self, batch: Batch, places: NDArray[np.intp]) -> None:
+        """Label rows whose clusters were retired since by those that are there now."""
+        if places.size > 0:
+            for joint in self._log_joint_of(batch.chosen(places), new=False):
+                here, places = places[: len(joint)], places[len(joint) :]
+                self._label(here, joint[:, :-1])
+
+    def _label(self, places: NDArray[np.intp], joint: Floats) -> None:
+        self.labels_[places], self.probabilities_[places] = likeliest(joint)
+        self.label_ids_[places] = self.cluster_ids_[self.labels_[places]]
 
     def __getattr__(self, name: str) -> Any:
         # While the first rows are kept, a throw-away model of them answers.
@@ -275,6 +310,7 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         if "state_" not in vars(self):
             return
         document["likelihood"] = encode(self.likelihood_)
+        self._save_clock(document)
         if "_learner" in vars(self):
             self._learner.save_into(document, arrays)
         document["keep_rows"] = self.window_.keep_rows
@@ -293,6 +329,7 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         if "likelihood" not in document:
             return
         self._take(decode(document["likelihood"], classes))
+        self._load_clock(document)
         if "learner" in document:
             self._learner = BaseLearner.load_from(document, arrays)
         self.state_, self.lineage_ = posterior_from(arrays, paired=self.likelihood_.paired)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bnpstream.estimator.base import require_whole
 from bnpstream.estimator.codec import decode, encode
+from bnpstream.estimator.fading import ForgettingEstimator
 from bnpstream.estimator.reading import PosteriorReader
 from bnpstream.estimator.saving import Savable, posterior_arrays, posterior_from
 from bnpstream.estimator.settings import settings_of
@@ -23,7 +24,7 @@ from bnpstream.priors import Prior
 Floats = NDArray[np.float64]
 
 
-class DocumentMixture(Savable, PosteriorReader):
+class DocumentMixture(Savable, PosteriorReader, ForgettingEstimator):
     """Cluster a stream of documents in one pass; words are learnt as they come.
 
     As `StreamingMixture` with a `DirichletMultinomial`, but rows are lists of words or dicts of
@@ -43,8 +44,9 @@ class DocumentMixture(Savable, PosteriorReader):
         A: how many words the base measure is worth in a cluster. Default .15 `spread`.
     prefix_rows : int
         Documents that decide on `spread`.
-    new_cluster_threshold, min_responsibility, engine, n_jobs
-        As in `StreamingMixture`.
+    new_cluster_threshold, min_responsibility, engine, n_jobs, half_life
+        As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
+        Words stay known.
 
     Attributes
     ----------
@@ -52,8 +54,10 @@ class DocumentMixture(Savable, PosteriorReader):
         The words so far; `len` counts them.
     prefix_ : list of dict
         The documents so far while `spread` is not decided on.
+    prefix_stamps_ : list of float
+        Their times, if they have any.
     n_clusters_, cluster_ids_, weights_, labels_, label_ids_, probabilities_, log_evidence_, \
-novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage_, state_
+novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage_, state_, clock_
         As in `StreamingMixture`.
     means_ : ndarray of shape (n_clusters_, len(vocabulary_))
         Word probabilities; what is missing from one is left for words not seen so far.
@@ -74,6 +78,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
 
     vocabulary_: Vocabulary
     prefix_: list[Document]
+    prefix_stamps_: list[float]
     labels_: NDArray[np.intp]
     label_ids_: NDArray[np.int64]
     probabilities_: Floats
@@ -92,6 +97,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         min_responsibility: float = 1e-4,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.prior = prior
         self.spread = spread
@@ -101,8 +107,9 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         self.min_responsibility = min_responsibility
         self.engine = engine
         self.n_jobs = n_jobs
+        self.half_life = half_life
 
-    def fit(self, documents: Any, y: Any = None) -> Self:
+    def fit(self, documents: Any, y: Any = None, timestamps: Any = None) -> Self:
         """Forget everything, and absorb documents in order.
 
         Parameters
@@ -110,13 +117,15 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         documents : iterable of (list of words, or dict from words to counts)
             Documents.
         y : ignored
+        timestamps : array-like of shape (n,), optional
+            When they came, see `StreamingMixture.partial_fit`.
         """
         fresh = copy(self)  # the model stays what it was until the new one is ready
         fresh.__dict__ = {name: x for name, x in vars(self).items() if not name.endswith("_")}
-        self.__dict__ = fresh.partial_fit(documents).__dict__
+        self.__dict__ = fresh.partial_fit(documents, timestamps=timestamps).__dict__
         return self
 
-    def partial_fit(self, documents: Any, y: Any = None) -> Self:
+    def partial_fit(self, documents: Any, y: Any = None, timestamps: Any = None) -> Self:
         """Absorb documents in order; any split of the same documents gives the same bits.
 
         Parameters
@@ -124,13 +133,22 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         documents : iterable of (list of words, or dict from words to counts)
             Documents. If any is bad, ValueError names it and nothing is absorbed.
         y : ignored
+        timestamps : array-like of shape (n,), optional
+            When they came, see `StreamingMixture.partial_fit`.
         """
         new = as_documents(documents)
-        self._absorb(new)
+        by_time = self.clock_.by_time if "clock_" in vars(self) else None
+        self._absorb(new, self._stamps(timestamps, len(new), by_time))
         rows = self.absorbed_.rows
         rows = rows.part(len(rows.ids) - len(new), len(rows.ids))
         self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty
         self.label_ids_, self.probabilities_ = rows.ids, rows.shares
+        gone = np.flatnonzero(~np.isin(rows.ids, self.cluster_ids_))
+        if gone.size > 0:  # retired since: those that are there now
+            joint = self._log_joint([new[i] for i in gone])
+            places, shares = likeliest(np.concatenate(joint)[:, :-1])
+            self.label_ids_, self.probabilities_ = rows.ids.copy(), rows.shares.copy()
+            self.label_ids_[gone], self.probabilities_[gone] = self.cluster_ids_[places], shares
         self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
         return self
 
@@ -143,17 +161,18 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     def finishing(self) -> Iterator[Self]:
         """Do what `finish` does, yielding this estimator after every step: here after one."""
         if self.provisional_:
-            self._absorb([])
-            self.prefix_ = []
+            self._absorb([], None)
+            self.prefix_, self.prefix_stamps_ = [], []
             yield self
 
-    def _absorb(self, new: list[Document]) -> None:
+    def _absorb(self, new: list[Document], stamps: Floats | None) -> None:
         """Absorb documents after those kept so far."""
         prior = self._prior()
         settings = settings_of(prior, self.new_cluster_threshold, self.min_responsibility)
         self._check_engine()
         size = require_whole("prefix_rows", self.prefix_rows, 1)
         found = [*getattr(self, "prefix_", []), *new]
+        times = [*getattr(self, "prefix_stamps_", []), *(() if stamps is None else stamps.tolist())]
         if not hasattr(self, "state_") or self.prefix_:
             spread = self.spread
             if spread is None:
@@ -161,18 +180,22 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             self.vocabulary_ = Vocabulary(OpenVocabulary(spread, self.total))
             self.state_ = adf.init(Model(prior, self.vocabulary_.likelihood), LENGTH + 1)
             self.lineage_ = []
-            self.prefix_ = []
+            self.prefix_, self.prefix_stamps_ = [], []
+            self.__dict__.pop("clock_", None)
         self.vocabulary_.add(found)
         model = self._model()
         batch = DocumentBatch.of(found, self.vocabulary_.numbers)
-        records = []
+        kernel, records = self._kernel(model, batch), []
+        stamps = np.array(times) if times else None
+        ticks = self._ticks(self.n_samples_seen_, len(batch), stamps)
         try:
-            for record in adf.run(model, self.state_, batch, settings, self._kernel(model, batch)):
+            for record in adf.run(model, self.state_, batch, settings, kernel, ticks):
                 self.lineage_ += record.events
                 records.append(record)
         finally:  # interrupted, what was absorbed is what is kept
             if self.spread is None and self.n_samples_seen_ < size:
                 self.prefix_ = found[: self.n_samples_seen_]
+                self.prefix_stamps_ = times[: self.n_samples_seen_]
         self.absorbed_ = Absorbed.of(records)
 
     @property
@@ -212,6 +235,9 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             return
         require_words(word for words in self.prefix_ for word in words)
         document["prefix"] = self.prefix_
+        if self.prefix_stamps_:
+            arrays["prefix.stamps"] = np.array(self.prefix_stamps_)
+        self._save_clock(document)
         document["base"] = encode(self.vocabulary_.base)
         arrays |= posterior_arrays(self.state_, self.lineage_)
         arrays |= self.vocabulary_.arrays()
@@ -222,6 +248,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         if "base" not in document:
             return
         self.prefix_ = document["prefix"]
+        self.prefix_stamps_ = arrays.get("prefix.stamps", np.empty(0)).tolist()
+        self._load_clock(document)
         self.vocabulary_ = Vocabulary.of(decode(document["base"]), arrays)
         self.state_, self.lineage_ = posterior_from(arrays, paired=False)
 

@@ -35,9 +35,12 @@ class Prefix:
         self.provisional: Any = None
         self._parts: list[Any] = []
         self._weights: list[Floats] = []
+        self._stamps: list[Floats] = []
 
-    def append(self, rows: Any, weights: Floats | None) -> None:
-        """Add the rows of a call."""
+    def append(self, rows: Any, weights: Floats | None, stamps: Floats | None = None) -> None:
+        """Add the rows of a call; either all calls have time stamps, or none has."""
+        if stamps is not None:
+            self._stamps.append(stamps.copy())
         self._parts.append(rows.copy())
         self.n_last = int(rows.shape[0])
         self._weights.append(np.ones(self.n_last) if weights is None else weights.copy())
@@ -49,6 +52,7 @@ class Prefix:
         other = type(self)(self.likelihood)
         other.n_rows, other.n_last = self.n_rows, self.n_last
         other._parts, other._weights = list(self._parts), list(self._weights)
+        other._stamps = list(self._stamps)
         return other
 
     def last(self) -> Any:
@@ -65,6 +69,10 @@ class Prefix:
         """Return the weights of all rows, or None if all are one."""
         weights = np.concatenate(self._weights)
         return None if (weights == 1.0).all() else weights
+
+    def stamps(self) -> Floats | None:
+        """Return the times of all rows, or None if they have none."""
+        return np.concatenate(self._stamps) if self._stamps else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "provisional": None}

@@ -141,6 +141,8 @@ def save_prefix(prefix: Prefix, document: dict[str, Any], arrays: Arrays) -> Non
     }
     if weights is not None:
         arrays["prefix.weights"] = weights
+    if (stamps := prefix.stamps()) is not None:
+        arrays["prefix.stamps"] = stamps
     if issparse(rows):
         matrix: Any = rows
         names = ("indptr", "indices", "data")
@@ -165,10 +167,12 @@ def load_prefix(document: dict[str, Any], arrays: Arrays, classes: list[type]) -
     else:
         rows = arrays["prefix.rows"]
     weights = arrays.get("prefix.weights", np.ones(rows.shape[0]))
+    stamps = arrays.get("prefix.stamps")
     first = rows.shape[0] - saved["n_last"]
-    if first > 0:
-        prefix.append(rows[:first], weights[:first])
-    prefix.append(rows[first:], weights[first:])
+    for part in (slice(0, first), slice(first, None)):
+        if part.start < rows.shape[0] and part.stop != 0:
+            times = None if stamps is None else stamps[part]
+            prefix.append(rows[part], weights[part], times)
     return prefix
 
 

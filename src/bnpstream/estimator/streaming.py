@@ -85,6 +85,13 @@ class StreamingMixture(StreamAbsorber):
     n_jobs : int, optional
         Threads that predict and score rows: -1 for all cores; by default one. Results do not
         depend on it, to the last bit. A pass is one thread's work: rows depend on each other.
+    half_life : float, optional
+        Forget: a row counts for half after so many further rows, or, with `timestamps`, after so
+        much time; for a quarter after twice as many. This happens in 64 small steps a half-life,
+        at fixed row counts or times, never by calls. A cluster that is left with less mass than
+        `prune_threshold` is retired. n of the prior's rule is what all rows still count for. Rows
+        in a window, or of several passes, are revisited with what they count for then, and not at
+        all below `prune_threshold`. None never forgets.
 
     Attributes
     ----------
@@ -99,7 +106,7 @@ class StreamingMixture(StreamAbsorber):
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
         likeliest cluster at the moment the row arrived, or at the end of the call if rows were
-        revisited or clusters merged during it. After `fit` and `refine` they are 0, 1, 2...
+        revisited or clusters merged during it, or if it was retired during it. After `fit` and `refine` they are 0, 1, 2...
         without a gap: a cluster that is no row's likeliest is not counted.
     label_ids_ : ndarray of shape (n_rows,)
         For the same rows: the stable id of that cluster.
@@ -125,11 +132,13 @@ class StreamingMixture(StreamAbsorber):
     epochs_ : list of Epoch
         What every sweep of the last call did: change, log predictive, clusters.
     lineage_ : list of Event
-        Every birth, merge and death of a cluster since the start.
+        Every birth, merge, death and retirement of a cluster since the start.
     state_ : MixtureState
         The posterior's arrays.
     window_ : Window
         The rows that can still be revisited.
+    clock_ : Clock
+        How far forgetting has come; only with `half_life`.
 
     Examples
     --------
@@ -161,6 +170,7 @@ class StreamingMixture(StreamAbsorber):
         merge_every: int = 1000,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.prior = prior
         self.likelihood = likelihood
@@ -177,8 +187,11 @@ class StreamingMixture(StreamAbsorber):
         self.merge_every = merge_every
         self.engine = engine
         self.n_jobs = n_jobs
+        self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None
+    ) -> Self:
         """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
 
         Parameters
@@ -188,10 +201,12 @@ class StreamingMixture(StreamAbsorber):
         y : ignored
         sample_weight : array-like of shape (n_rows,), optional
             How many rows a row counts for, see `partial_fit`.
+        timestamps : array-like of shape (n_rows,), optional
+            When the rows came, see `partial_fit`.
         """
         schedule = self._schedule(batch_fit=True)
         fresh = self._unfitted()  # the model stays what it was until the new one is ready
-        fresh._absorb(X, sample_weight, schedule)
+        fresh._absorb(X, sample_weight, timestamps, schedule)
         for _ in fresh._finish(schedule):
             pass
         if schedule is not None:
@@ -200,7 +215,9 @@ class StreamingMixture(StreamAbsorber):
         self.__dict__ = fresh.__dict__
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None
+    ) -> Self:
         """Absorb the rows of X in order; any split of the same rows gives the same bits.
 
         Parameters
@@ -212,8 +229,13 @@ class StreamingMixture(StreamAbsorber):
             How many rows a row counts for: its responsibilities are those of one row, and it adds
             so many times its responsibilities and its statistics to the posterior. A row of weight
             zero is labelled but leaves no trace.
+        timestamps : array-like of shape (n_rows,), optional
+            When the rows came, as numbers or datetime64: then `half_life` is in units of the
+            numbers, or in seconds. A row that comes late is absorbed at the time of those before
+            it. Either all rows of a stream have a time, or none has.
         """
-        revised = self._absorb(X, sample_weight, self._schedule(batch_fit=False))
+        schedule = self._schedule(batch_fit=False)
+        revised = self._absorb(X, sample_weight, timestamps, schedule)
         return self._relabel(X) if revised else self
 
     def finish(self) -> Self:
@@ -266,6 +288,15 @@ class StreamingMixture(StreamAbsorber):
                 f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
                 f"got {len(batch)}"
             )
+        fading = self.window_.fading
+        if fading is not None:
+            if (fading < settings.least_mass).any():
+                raise ValueError(
+                    f"refine: {int((fading < settings.least_mass).sum())} rows count for less than "
+                    f"prune_threshold, {settings.least_mass:g}, by now, and would not be clusters: "
+                    "give a longer half_life, or revisit=... to look at the last rows again"
+                )
+            batch = batch.weighted(batch.row_weights * fading)
         again = totals(sites, batch, state.n_clusters)[0]
         if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
             raise ValueError(
@@ -276,7 +307,8 @@ class StreamingMixture(StreamAbsorber):
         kernel_for = partial(self._kernel, model)
         kernel_for(batch)
         self.epochs_ = []
-        self._keep(window.revisit(model, state, sites, batch, settings, revisits, kernel_for))
+        held = (sites, batch, fading)
+        self._keep(window.revisit(model, state, *held, settings, revisits, kernel_for))
         return self._relabel(X)._close_gaps()
 
     def _close_gaps(self) -> Self:
@@ -295,7 +327,7 @@ class StreamingMixture(StreamAbsorber):
         return self
 
     def resolve_id(self, id: int) -> int | None:
-        """Return the id that a cluster lives on as after merges, or None if it was dropped."""
+        """Return the id that a cluster lives on as after merges, or None if it is gone."""
         born = self._fitted().next_id
         if not 0 <= id < born:
             raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {born - 1}")

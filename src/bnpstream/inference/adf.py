@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.response import Response, Settings, respond
 from bnpstream.inference.visits import Record, visit
 from bnpstream.likelihoods import Batch
@@ -21,6 +22,7 @@ def run(
     batch: Batch,
     settings: Settings,
     kernel: KernelArguments | None = None,
+    ticks: Ticks | None = None,
 ) -> Iterator[Record]:
     """Absorb every row of a batch in order, yielding a record now and then.
 
@@ -28,7 +30,18 @@ def run(
     ----------
     model, state, batch, settings, kernel
         As in `visit`; the rows' contributions are not kept.
+    ticks : Ticks, optional
+        When the rows so far fade.
     """
     n = len(batch)
     old, new = SiteBuffer(n), SiteBuffer(n + state.n_clusters)  # room for the first rows' sites
-    return visit(model, state, batch, old, new, settings, kernel, keep_sites=False)
+    visited = (model, state, batch, old, new, settings, kernel)
+    if ticks is None:
+        yield from visit(*visited, keep_sites=False)
+        return
+    records, row = visit(*visited, keep_sites=False, pauses=ticks.places), 0
+    while row < n:
+        retired = ticks.before(row, model, state, settings)
+        record = next(records)
+        yield record._replace(events=retired + record.events)
+        row += len(record.rows.ids)

@@ -35,7 +35,11 @@ class Pairs(NamedTuple):
 
 
 def merge_all(
-    model: Model, state: MixtureState, sites: SiteBuffer, threshold: float
+    model: Model,
+    state: MixtureState,
+    sites: SiteBuffer,
+    threshold: float,
+    fading: Floats | None = None,
 ) -> list[Event]:
     """Merge, best pair first, until no pair's log odds exceed the threshold.
 
@@ -48,6 +52,8 @@ def merge_all(
         follow the merges.
     threshold : float
         Log odds that a merge must exceed.
+    fading : ndarray of shape (rows,), optional
+        What forgetting has left of every row.
 
     Returns
     -------
@@ -56,7 +62,7 @@ def merge_all(
     """
     events: list[Event] = []
     while True:
-        pairs = shared_pairs(state, sites)
+        pairs = shared_pairs(state, sites, fading)
         odds = log_odds(model, state, pairs)
         ids, masses = state.ids[pairs.slots], state.masses[pairs.slots]
         taken: set[int] = set()
@@ -71,7 +77,9 @@ def merge_all(
             return events
 
 
-def shared_pairs(state: MixtureState, sites: SiteBuffer) -> Pairs:
+def shared_pairs(
+    state: MixtureState, sites: SiteBuffer, fading: Floats | None = None
+) -> Pairs:
     """Return every pair of clusters with a row in common."""
     matrix = sites.matrix(state.n_clusters)
     sizes = np.diff(matrix.indptr)
@@ -85,9 +93,14 @@ def shared_pairs(state: MixtureState, sites: SiteBuffer) -> Pairs:
     slots = np.sort(np.stack([matrix.indices[one], matrix.indices[other]]).astype(np.int64), axis=0)
     q, r = matrix.data[one], matrix.data[other]
     keys, place = np.unique(slots[0] * state.n_clusters + slots[1], return_inverse=True)
+    choice = -q * np.log(q / (q + r)) - r * np.log(r / (q + r))
+    overlap = log_vacancy_of(q + r) - log_vacancy_of(q) - log_vacancy_of(r)
+    if fading is not None:
+        left_of = np.repeat(fading, sizes)[one]
+        choice, overlap = left_of * choice, left_of * overlap
     entropy, correction = np.zeros(keys.size), np.zeros(keys.size)
-    np.add.at(entropy, place, -q * np.log(q / (q + r)) - r * np.log(r / (q + r)))
-    np.add.at(correction, place, log_vacancy_of(q + r) - log_vacancy_of(q) - log_vacancy_of(r))
+    np.add.at(entropy, place, choice)
+    np.add.at(correction, place, overlap)
     pairs = np.stack(np.divmod(keys, state.n_clusters))
     return Pairs(pairs, entropy, state.log_vacancy[pairs].sum(axis=0) + correction)
 

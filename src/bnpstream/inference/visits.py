@@ -50,7 +50,7 @@ class Record(NamedTuple):
     rows: Trace
     """Log evidence, clusters, likeliest cluster and change of every row."""
     events: list[Event]
-    """Births and deaths on the way."""
+    """What became of clusters on the way."""
     responsibilities: Responsibilities
     """Those of every row, the clusters by id; of a first visit, as the rows arrived."""
 
@@ -81,6 +81,7 @@ def visit(
     kernel: KernelArguments | None,
     *,
     keep_sites: bool = True,
+    pauses: Integers | None = None,
 ) -> Iterator[Record]:
     """Visit the rows of a batch that `new` has no site of, yielding a record now and then.
 
@@ -104,6 +105,8 @@ def visit(
         make the same decisions from the same state.
     keep_sites : bool
         Whether `new` is wanted afterwards.
+    pauses : ndarray, optional
+        Rows, ascending, before which a record ends, so that the caller can change the posterior.
     """
     n = len(batch)
     old.make_room(n, 0)
@@ -112,6 +115,9 @@ def visit(
     trace = Trace.empty(n)
     while (start := new.n_visited) < n:
         stop = min(start + RECORD_ROWS, n)
+        if pauses is not None:
+            later = pauses[np.searchsorted(pauses, start, side="right") :]
+            stop = min(stop, int(later[0])) if later.size > 0 else stop
         if kernel is None:
             events = [
                 event

@@ -9,13 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bnpstream.inference import ep
+from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.response import Settings
 from bnpstream.inference.visits import Record, visit
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.window import Window
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ def run(
     settings: Settings,
     schedule: Schedule,
     kernel_for: KernelFor,
+    ticks: Ticks | None = None,
 ) -> Iterator[Outcome]:
     """Absorb the rows of a batch in order, revisiting whenever the window is full.
 
@@ -93,6 +100,8 @@ def run(
         When to revisit and merge.
     kernel_for : callable
         Batch -> KernelArguments for the compiled engine, or None for the reference.
+    ticks : Ticks, optional
+        When the rows so far fade.
 
     Yields
     ------
@@ -106,10 +115,17 @@ def run(
             yield from finish(model, state, window, settings, schedule, kernel_for)
             window.freeze(_frozen(schedule, window.n_rows))
         room = len(batch) if schedule.size is None else schedule.size - window.n_rows
+        retired: list[Event] = []
+        if ticks is not None:
+            retired = ticks.before(start, model, state, settings, window)
+            room = min(room, ticks.room(start))
         part = batch.part(start, start + room)
         sites = SiteBuffer(len(part))
         try:
-            yield from visit(model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
+            visited = (model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
+            for record in visit(*visited):
+                yield record._replace(events=retired + record.events)
+                retired = []
         finally:  # interrupted, what was visited is in the window
             window.append(part.part(0, sites.n_visited), sites)
         start += len(part)
@@ -135,7 +151,8 @@ def finish(
     """
     if window.n_rows > 0:
         batch = window.batch() if schedule.n_revisits > 0 else None
-        yield from revisit(model, state, window.sites, batch, settings, schedule, kernel_for, past)
+        held = (window.sites, batch, window.fading)
+        yield from revisit(model, state, *held, settings, schedule, kernel_for, past)
 
 
 def revisit(
@@ -143,6 +160,7 @@ def revisit(
     state: MixtureState,
     sites: SiteBuffer,
     batch: Batch | None,
+    fading: Floats | None,
     settings: Settings,
     schedule: Schedule,
     kernel_for: KernelFor,
@@ -150,12 +168,13 @@ def revisit(
 ) -> Iterator[Outcome]:
     """Merge what belongs together, sweep the rows, and merge what the sweeps brought together.
 
-    What is in `past` is done already.
+    What is in `past` is done already. `fading` is what forgetting has left of every row; the
+    weights of the batch know of it.
     """
     past = past or Progress()
     merging = schedule.merge_threshold
     if merging is not None and past.n_merges == 0:
-        yield Merges(merge_all(model, state, sites, merging))
+        yield Merges(merge_all(model, state, sites, merging, fading))
     if batch is None:
         return
     if not past.settled:
@@ -170,4 +189,4 @@ def revisit(
             tolerance=schedule.tolerance,
         )
     if merging is not None and past.n_merges < 2:
-        yield Merges(merge_all(model, state, sites, merging))
+        yield Merges(merge_all(model, state, sites, merging, fading))

@@ -129,6 +129,12 @@ def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
         level, row = level_of(ratio, screen.resolution, screen.steps), screen.rows[words[j]]
         if level > screen.levels[row, k]:
             screen.levels[row, k] = level
+    weigh_again(screen, table, masses, k)
+
+
+@inner
+def weigh_again(screen: Screen, table: Table, masses: Floats, k: int) -> None:
+    """Let the screen know the mass and the length of cluster k as they are stored."""
     length = np.empty((1, 1))
     gather(table, np.array([k]), np.array([table.shape[N_COLUMNS] - 1]), length)
     weigh_cluster(screen, k, masses[k], length[0, 0])
@@ -149,6 +155,21 @@ def clear_cluster(screen: Screen, table: Table, k: int) -> None:
 def fill(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
     """Make the levels of all clusters, which are zero."""
     for k in range(n_clusters):
+        fill_cluster(screen, table, masses, k)
+
+
+@entry
+def lighten(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
+    """Follow rows and masses that have become smaller; levels stay, as they are upper bounds."""
+    for k in range(n_clusters):
+        weigh_again(screen, table, masses, k)
+
+
+@entry
+def lower(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
+    """Follow rows and masses that have become smaller, levels included."""
+    for k in range(n_clusters):
+        clear_cluster(screen, table, k)
         fill_cluster(screen, table, masses, k)
 
 

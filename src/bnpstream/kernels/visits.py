@@ -141,6 +141,12 @@ def drop(clusters: Clusters, cache: Any, k: int) -> int:
     return last
 
 
+@entry
+def drop_cluster(clusters: Clusters, cache: Any, k: int) -> int:
+    """Remove a cluster as `drop` does, for those who are not compiled."""
+    return drop(clusters, cache, k)  # type: ignore[no-any-return]
+
+
 @inner
 def drop_light(
     clusters: Clusters,

@@ -330,3 +330,18 @@ class Likelihood(ABC):
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Any:
         """Return what compiled scores need besides the statistics; by default nothing."""
         return no_screen(table.starts.size)
+
+    negligible: ClassVar[float] = 1e-250
+    """What forgetting has left of a statistic counts as nothing below this.
+
+    By default only numbers that would soon be too small for a double."""
+
+    def faded_cache(
+        self, cache: Any, table: Table, masses: Floats, n_clusters: int, *, exact: bool
+    ) -> Any:
+        """Return the cache once all statistics and masses were multiplied by a factor below one.
+
+        By default it is made anew. Where bounds that have become too high will do, they need not
+        be lowered unless it is to be `exact`.
+        """
+        return self.cache(table, masses, n_clusters)

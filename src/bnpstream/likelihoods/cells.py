@@ -272,6 +272,13 @@ class ColumnLikelihood(Likelihood):
         parameters = np.concatenate([block.parameters for block in blocks])
         return Columns(np.array(table, np.int64), parameters, int(ends[-1, 1]), int(ends[-1, 2]))
 
+    def faded_cache(
+        self, cache: Derived, table: Table, masses: Floats, n_clusters: int, *, exact: bool
+    ) -> Derived:
+        """Return the same arrays, derived anew."""
+        derive_all(self.kernel_parameters(int(table.shape[0])), table, n_clusters, cache)
+        return cache
+
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Derived:
         """Return means, inverse factors and constants of all clusters."""
         columns = self.kernel_parameters(int(table.shape[0]))

@@ -1,19 +1,26 @@
 """What likelihoods of words share: the Dirichlet-multinomial's formulas, in NumPy."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, softmax
 
+from bnpstream.kernels.arrays import NO_MASS
+from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import LONG_RUN
+from bnpstream.kernels.screen import lighten, lower
 from bnpstream.kernels.special import STIRLING_FROM
+from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Floats, Likelihood, Row
 
 
 class WordLikelihood(Likelihood):
     """Counts of words with Dirichlet word probabilities; the last statistic is the length."""
+
+    negligible: ClassVar[float] = NO_MASS
+    """Less than this of a word is no word."""
 
     @abstractmethod
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
@@ -44,6 +51,14 @@ class WordLikelihood(Likelihood):
             base = alpha[word] if alpha.size > 1 else alpha
             log_predictive += log_rising(statistics[:, word] + base, count)
         return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
+
+    def faded_cache(
+        self, cache: Screen, table: Table, masses: Floats, n_clusters: int, *, exact: bool
+    ) -> Screen:
+        """Return the screen of lighter clusters: bounds of words are lowered now and then only."""
+        follow = lower if exact else lighten
+        follow(cache, table, masses, n_clusters)
+        return cache
 
     def posterior_mean(self, statistics: Floats) -> Floats:
         """Return E[theta_w] = (alpha_w + S_w) / (A + S.), shape (K, V)."""

@@ -1,4 +1,4 @@
-"""Births, merges and deaths of clusters."""
+"""Births, merges, deaths and retirements of clusters."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -6,10 +6,14 @@ from typing import Literal, NamedTuple
 from bnpstream.kernels.arrays import BIRTH, Events
 
 
+Kind = Literal["birth", "merge", "death", "retire"]
+
+
 class Event(NamedTuple):
     """Something that happened to a cluster."""
 
-    kind: Literal["birth", "merge", "death"]
+    kind: Kind
+    """"death": a revisit left it too light. "retire": it was forgotten."""
     id: int
     """The cluster born, merged away or dropped."""
     into: int | None
@@ -35,7 +39,7 @@ def read_events(events: Events) -> list[Event]:
 
 
 def survivor(id: int, events: Iterable[Event]) -> int | None:
-    """Return the id that cluster `id` lives on as, or None if it died.
+    """Return the id that cluster `id` lives on as, or None if it died or was retired.
 
     Examples
     --------
@@ -48,6 +52,6 @@ def survivor(id: int, events: Iterable[Event]) -> int | None:
         if event.id == id and event.kind == "merge":
             assert event.into is not None
             id = event.into
-        elif event.id == id and event.kind == "death":
+        elif event.id == id and event.kind in ("death", "retire"):
             return None
     return id

@@ -1,7 +1,7 @@
 """The posterior, its window and its history as named arrays, and back."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
 from bnpstream.kernels.table import EMPTY, empty_table
 from bnpstream.likelihoods import Likelihood
-from bnpstream.mixture.lineage import Event
+from bnpstream.mixture.lineage import Event, Kind
 from bnpstream.mixture.rows import dense_rows, write_rows
 from bnpstream.mixture.sites import SiteBuffer
 from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.window import Window
 
 Arrays = dict[str, NDArray[Any]]
-KINDS: tuple[Literal["birth", "merge", "death"], ...] = ("birth", "merge", "death")
+KINDS: tuple[Kind, ...] = ("birth", "merge", "death", "retire")
 NOBODY = -1
 """Stands for no survivor."""
 
@@ -128,7 +128,9 @@ def window_arrays(window: Window) -> Arrays:
         "window.shares": sites.arrays.shares[: sites.n_entries],
     }
     if window.keep_rows and window.n_rows > 0:
-        found |= {f"window.rows.{name}": x for name, x in window.batch().arrays().items()}
+        found |= {f"window.rows.{name}": x for name, x in window.rows().arrays().items()}
+    if (fading := window.fading) is not None:
+        found["window.fading"] = fading
     return found
 
 
@@ -164,11 +166,16 @@ def window_from(
         window.append(batch, sites)
     else:
         window.sites = sites
+    if "window.fading" in arrays:
+        fading = arrays["window.fading"]
+        _require("window.fading", fading.dtype == np.float64 and fading.shape == (window.n_rows,))
+        _require("window.fading", ((fading > 0.0) & (fading <= 1.0)).all())
+        window.set_fading(fading)
     return window
 
 
 def lineage_arrays(events: Sequence[Event]) -> Arrays:
-    """Return births, merges and deaths."""
+    """Return births, merges, deaths and retirements."""
     into = [NOBODY if event.into is None else event.into for event in events]
     return {
         "lineage.kinds": np.array([KINDS.index(event.kind) for event in events], np.uint8),

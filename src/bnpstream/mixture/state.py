@@ -18,8 +18,10 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
 )
+from bnpstream.kernels.fading import clear_traces, drop_empty, fade_pairs, fade_rows
 from bnpstream.kernels.levels import LANES
 from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, take_row, with_capacity
+from bnpstream.kernels.visits import drop_cluster
 from bnpstream.likelihoods import Likelihood, Row, plus
 from bnpstream.mixture.rows import (
     Columns,
@@ -231,8 +233,9 @@ class MixtureState:
 
     def drop(self, slot: int) -> int:
         """Remove a cluster; the last one takes its slot. Return the slot that one had."""
-        last = self.n_clusters - 1
-        arrays, self._cache = self.arrays, None
+        arrays, last = self.arrays, self.n_clusters - 1
+        if self._cache is not None:
+            return int(drop_cluster(arrays, self._cache[1], slot))
         arrays.totals[TOTAL_MASS] -= arrays.masses[slot]
         take_row(arrays.table, slot, last)
         for part in (arrays.masses, arrays.log_vacancy, arrays.ids):
@@ -240,6 +243,26 @@ class MixtureState:
             part[last] = 0
         arrays.counters[N_CLUSTERS] = last
         return last
+
+    def fade(self, factor: float, likelihood: Likelihood, *, thin: bool) -> None:
+        """Multiply all that rows have added by a factor below one.
+
+        With `thin`, what is left of a statistic and counts as nothing (`Likelihood.negligible`) is
+        set to zero, and hashed rows forget it.
+        """
+        arrays, K = self.arrays, self.n_clusters
+        (fade_pairs if self.paired else fade_rows)(arrays.table, K, factor)
+        if thin:
+            clear_traces(arrays.table, K, likelihood.negligible)
+        self.masses[:] *= factor
+        self.log_vacancy[:] *= factor
+        arrays.totals[TOTAL_MASS] *= factor
+        if self._cache is not None:
+            of, cache = self._cache
+            lighter = of.faded_cache(cache, arrays.table, arrays.masses, K, exact=thin)
+            self._cache = (of, lighter)
+        if thin:  # last: a cache finds what it has to lower by the columns that rows hold
+            drop_empty(arrays.table, K)
 
     def merge(self, loser: int, winner: int, log_vacancy: float) -> int:
         """Add one cluster to another and drop it; return the slot that moved to its place.

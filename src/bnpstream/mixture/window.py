@@ -1,7 +1,12 @@
 """The last rows of a stream, kept with their sites so that they can be revisited."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture.sites import SiteBuffer
+
+Floats = NDArray[np.float64]
 
 
 class Window:
@@ -22,6 +27,9 @@ class Window:
         self.sites = SiteBuffer()
         self.keep_rows = keep_rows
         self._parts: list[Batch] = []
+        # Rows that have faded alike, the oldest first, and what is left of them; the rows that
+        # came since are not among them.
+        self._cohorts: list[tuple[int, float]] = []
 
     @property
     def n_rows(self) -> int:
@@ -52,14 +60,52 @@ class Window:
             self._parts.append(batch)
         self.sites.extend(sites)
 
-    def batch(self) -> Batch:
-        """Return all rows as one batch."""
+    def rows(self) -> Batch:
+        """Return all rows as one batch, with the weights that they came with."""
         if len(self._parts) != 1:
             self._parts = [type(self._parts[0]).joined(self._parts)]
         return self._parts[0]
 
+    def batch(self) -> Batch:
+        """Return all rows as one batch, with the weights that they have now."""
+        rows, fading = self.rows(), self.fading
+        return rows if fading is None else rows.weighted(rows.row_weights * fading)
+
+    @property
+    def fading(self) -> Floats | None:
+        """Return what forgetting has left of every row, or None if all are whole."""
+        if not self._cohorts:
+            return None
+        counts, left = zip(*self._cohorts, strict=True)
+        return np.append(np.repeat(left, counts), np.ones(self.n_rows - sum(counts)))
+
+    def set_fading(self, fading: Floats) -> None:
+        """Set what is left of every row."""
+        starts = np.flatnonzero(np.diff(fading, prepend=np.nan) != 0.0)
+        counts = np.diff(starts, append=fading.size)
+        self._cohorts = list(zip(counts.tolist(), fading[starts].tolist(), strict=True))
+
+    def fade(self, factor: float) -> None:
+        """Multiply the weights of all rows by a factor."""
+        new = self.n_rows - sum(count for count, _ in self._cohorts)
+        cohorts = [*self._cohorts, (new, 1.0)] if new > 0 else self._cohorts
+        self._cohorts = [(count, left * factor) for count, left in cohorts]
+
+    def freeze_faint(self, least: float) -> None:
+        """Let go of rows of which less than `least` is left: nothing would come of a revisit."""
+        faint = sum(count for count, left in self._cohorts if left < least)
+        if faint > 0:
+            self.freeze(faint)
+
     def freeze(self, rows: int) -> None:
         """Let go of the oldest rows: they can no longer be revisited."""
         if self.keep_rows and self.n_rows > 0:
-            self._parts = [self.batch().part(rows, self.n_rows)]
+            self._parts = [self.rows().part(rows, self.n_rows)]
         self.sites.forget(rows)
+        cohorts: list[tuple[int, float]] = []
+        for count, left in self._cohorts:
+            frozen = min(rows, count)
+            rows -= frozen
+            if count > frozen:
+                cohorts.append((count - frozen, left))
+        self._cohorts = cohorts

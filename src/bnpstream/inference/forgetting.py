@@ -1,0 +1,144 @@
+"""Forgetting: rows count for less and less, half as much after every half-life.
+
+At fixed row counts, or at fixed times, everything that rows have added is multiplied by one factor:
+statistics, masses, log vacancies, and with them n of the prior's rule and E[K']. A row that the
+window holds counts for that much less too, so the posterior stays the weighted sum of the sites.
+Clusters that have become too light are retired.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.inference.response import Settings
+from bnpstream.mixture import Event, MixtureState, Model
+from bnpstream.mixture.window import Window
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TICKS = 64
+"""Steps of a half-life: each takes 1.1 % away."""
+THIN_TICKS = 16
+"""Ticks between two times at which what has become nothing is cleared away."""
+LAST = 2**62
+
+
+@dataclass
+class Clock:
+    """Counts ticks, by rows or by time.
+
+    Parameters
+    ----------
+    half_life : float
+        Rows, or time, after which a row counts for half.
+    by_time : bool
+        Whether it is time.
+    origin : float
+        Row count or time from which ticks are counted.
+    n_ticks : int
+        Ticks so far.
+    """
+
+    half_life: float
+    by_time: bool
+    origin: float
+    n_ticks: int = 0
+
+    @property
+    def interval(self) -> float:
+        """Return the rows or the time between two ticks."""
+        interval = self.half_life / TICKS
+        return interval if self.by_time else max(1.0, float(round(interval)))
+
+    @property
+    def factor(self) -> float:
+        """Return what a tick leaves."""
+        return float(0.5 ** (self.interval / self.half_life))
+
+    def ticks(self, n_before: int, n_rows: int, stamps: Floats | None) -> "Ticks":
+        """Return the ticks that come before each of some rows; the clock does not move so far.
+
+        Parameters
+        ----------
+        n_before : int
+            Rows absorbed so far.
+        n_rows : int
+            Rows to come.
+        stamps : ndarray of shape (n_rows,) or None
+            Their times. A row that comes late has the time of those before it.
+        """
+        at = np.arange(n_before, n_before + n_rows) if stamps is None else stamps
+        passed = np.clip(np.floor((at - self.origin) / self.interval), self.n_ticks, LAST)
+        return Ticks(self, np.maximum.accumulate(passed.astype(np.int64)))
+
+
+class Ticks(NamedTuple):
+    """When the clock ticks while some rows come."""
+
+    clock: Clock
+    reached: Integers
+    """(n,): ticks before each row, from the start of the stream on."""
+
+    def part(self, start: int, stop: int) -> "Ticks":
+        """Return the ticks of rows start..stop-1."""
+        return Ticks(self.clock, self.reached[start:stop])
+
+    @property
+    def places(self) -> Integers:
+        """Return the rows, but for the first, before which it ticks."""
+        return np.flatnonzero(np.diff(self.reached)) + 1
+
+    def room(self, i: int) -> int:
+        """Return how many rows, row i the first, come before it ticks again."""
+        return int(np.searchsorted(self.reached, self.reached[i], side="right")) - i
+
+    def before(
+        self,
+        i: int,
+        model: Model,
+        state: MixtureState,
+        settings: Settings,
+        window: Window | None = None,
+    ) -> list[Event]:
+        """Let the clock tick as often as it does before row i; return which clusters retired.
+
+        Parameters
+        ----------
+        i : int
+            The row, which is absorbed next.
+        model : Model
+            Prior and likelihood.
+        state : MixtureState
+            The posterior; changed in place.
+        settings : Settings
+            A cluster with less than `least_mass` is retired.
+        window : Window, optional
+            The rows that can be revisited; those left with less than that are frozen.
+        """
+        clock, now = self.clock, int(self.reached[i])
+        due, thin = now - clock.n_ticks, now // THIN_TICKS > clock.n_ticks // THIN_TICKS
+        if due == 0:
+            return []
+        clock.n_ticks = now
+        factor = clock.factor**due
+        state.fade(factor, model.likelihood, thin=thin)
+        if window is not None:
+            window.fade(factor)
+            if window.keep_rows:
+                window.freeze_faint(settings.least_mass)
+        return retire(state, settings.least_mass, window)
+
+
+def retire(state: MixtureState, least: float, window: Window | None = None) -> list[Event]:
+    """Drop all clusters lighter than `least`; return what happened."""
+    events = []
+    for slot in np.flatnonzero(state.masses < least)[::-1].tolist():
+        id, mass = int(state.ids[slot]), float(state.masses[slot])
+        events.append(Event("retire", id, None, state.n_observations, mass))
+        moved = state.drop(slot)
+        if window is not None:
+            window.sites.relabel(slot, moved)
+    return events
