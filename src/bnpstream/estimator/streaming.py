@@ -189,9 +189,7 @@ class StreamingMixture(StreamAbsorber):
         self.n_jobs = n_jobs
         self.half_life = half_life
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None) -> Self:
         """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
 
         Parameters

@@ -77,9 +77,7 @@ def merge_all(
             return events
 
 
-def shared_pairs(
-    state: MixtureState, sites: SiteBuffer, fading: Floats | None = None
-) -> Pairs:
+def shared_pairs(state: MixtureState, sites: SiteBuffer, fading: Floats | None = None) -> Pairs:
     """Return every pair of clusters with a row in common."""
     matrix = sites.matrix(state.n_clusters)
     sizes = np.diff(matrix.indptr)
