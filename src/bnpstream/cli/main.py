@@ -122,7 +122,7 @@ def lineage(
     id: Annotated[int | None, typer.Option("--id", help="What became of one cluster.")] = None,
     as_json: o.AsJson = False,
 ) -> None:
-    """List births, merges and deaths of clusters."""
+    """List births, merges, deaths and retirements of clusters."""
     with reported():
         from bnpstream.cli.reading import run_lineage
 

@@ -39,6 +39,7 @@ SOURCE = (
     Shared("id_field", str, "Field or column with a record's id."),
     Shared("text_field", str, "Field or column with a text."),
     Shared("counts_field", str, "Field with words, or with counts of words."),
+    Shared("time_field", str, "Field or column with a record's time, for --half-life 7d."),
     Shared("columns", str, "Columns to use, separated by commas."),
     Shared("hash_bits", int, "Texts as counts over 2^N columns; else their vocabulary grows."),
     Shared("delimiter", str, "Between the fields of a CSV line."),
@@ -67,6 +68,11 @@ MODEL = (
     Shared("merge_threshold", float, "Log odds at which clusters merge."),
     Shared("prefix_rows", int, "Rows from which is learnt what is left open.", least=1),
     Shared("engine", str, "auto, compiled or reference."),
+    Shared(
+        "half_life",
+        str,
+        "Rows, or with --time-field a time (7d, 36h, 90m, 30s), after which a row counts for half.",
+    ),
 )
 PASSES = (Shared("passes", int, "Passes over all rows (EP), which are kept in memory.", least=1),)
 PACE = (

@@ -139,7 +139,7 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
 
 
 def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
-    """Print births, merges and deaths."""
+    """Print births, merges, deaths and retirements."""
     run = Run(folder)
     events = run.events()
     if id is not None:
@@ -152,7 +152,7 @@ def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
             own = [event._asdict() for event in events]
             write_json({"id": id, "lives_on_as": lives_on, "events": own})
             return
-        fate = "is dead" if lives_on is None else f"lives on as {lives_on}"
+        fate = "is gone" if lives_on is None else f"lives on as {lives_on}"
         print(f"cluster {id} is there" if lives_on == id else f"cluster {id} {fate}")
     if as_json:
         for event in events:

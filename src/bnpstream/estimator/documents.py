@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bnpstream.estimator.base import require_whole
 from bnpstream.estimator.codec import decode, encode
 from bnpstream.estimator.fading import ForgettingEstimator
-from bnpstream.estimator.reading import PosteriorReader
+from bnpstream.estimator.reading import PosteriorReader, likeliest
 from bnpstream.estimator.saving import Savable, posterior_arrays, posterior_from
 from bnpstream.estimator.settings import settings_of
 from bnpstream.inference import adf

@@ -25,9 +25,8 @@ class ForgettingEstimator(MixtureEstimator):
     clock_: Clock
 
     def _check_half_life(self) -> None:
-        value = self.half_life
-        good = isinstance(value, Real) and 0.0 < float(value) < np.inf
-        if value is not None and not good:
+        value: Any = self.half_life
+        if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
             raise ValueError(
                 f"half_life must be a finite number > 0 of rows or of time, or None, got {value!r}"
             )

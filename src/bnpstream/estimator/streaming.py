@@ -106,8 +106,9 @@ class StreamingMixture(StreamAbsorber):
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
         likeliest cluster at the moment the row arrived, or at the end of the call if rows were
-        revisited or clusters merged during it, or if it was retired during it. After `fit` and `refine` they are 0, 1, 2...
-        without a gap: a cluster that is no row's likeliest is not counted.
+        revisited or clusters merged during it, or if that cluster was retired during it. After
+        `fit` and `refine` they are 0, 1, 2... without a gap: a cluster that is no row's likeliest
+        is not counted.
     label_ids_ : ndarray of shape (n_rows,)
         For the same rows: the stable id of that cluster.
     probabilities_ : ndarray of shape (n_rows,)

@@ -23,7 +23,7 @@ TICKS = 64
 """Steps of a half-life: each takes 1.1 % away."""
 THIN_TICKS = TICKS
 """Ticks between two times at which what has become nothing is cleared away, and the bounds of the
-screen are lowered: that takes longer than fifty ticks, and bounds too high by an octave cost less."""
+screen are lowered. That takes as long as fifty ticks; bounds too high by an octave cost less."""
 LAST = 2**62
 """Ticks at most: more than any whole number of a double's range needs."""
 

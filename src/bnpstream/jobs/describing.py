@@ -62,7 +62,7 @@ class Run:
             raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
 
     def events(self) -> list[Event]:
-        """Return births, merges and deaths up to the checkpoint."""
+        """Return births, merges, deaths and retirements up to the checkpoint."""
         return [Event(**event) for event in read_log(self.folder, "lineage", self.document)]
 
     def names(self) -> list[str]:

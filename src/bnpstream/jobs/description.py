@@ -78,7 +78,7 @@ class RunDescription:
     bin_clusters: list[int]
     """Clusters at the end of every bin."""
     events: list[Event]
-    """Births, merges and deaths, in order."""
+    """Births, merges, deaths and retirements, in order."""
     reject_reasons: list[tuple[str, int]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """What the model and the source were told, by group."""

@@ -176,7 +176,7 @@ class Feed:
         began = time.perf_counter()
         refused: ValueError | None = None
         try:
-            self.model.partial_fit(records.rows)
+            self.model.partial_fit(records.rows, timestamps=records.times or None)
         except ValueError as error:
             refused = error
         self.seconds_in_pass += time.perf_counter() - began

@@ -1,7 +1,7 @@
 """From settings that can be written down to a model."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.estimator.base import require_whole
@@ -47,6 +47,8 @@ class ModelOptions:
         Rows from which is learnt what is left open.
     engine : {"auto", "compiled", "reference"}, optional
         Loops.
+    half_life : str, optional
+        Rows, or a time such as "7d", after which a row counts for half; by default never.
     """
 
     prior: str | None = None
@@ -62,10 +64,58 @@ class ModelOptions:
     merge_threshold: float | None = None
     prefix_rows: int | None = None
     engine: Literal["auto", "compiled", "reference"] | None = None
+    half_life: str | None = None
 
 
 class OptionError(ValueError):
     """An option has a value that it cannot have, or does not go with the others."""
+
+
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class HalfLife(NamedTuple):
+    """How long it takes until a row counts for half."""
+
+    value: float
+    """Rows, or seconds."""
+    by_time: bool
+
+
+def half_life_of(text: str) -> HalfLife:
+    """Return what a user says: a number of rows, or a time with its unit.
+
+    Examples
+    --------
+    >>> half_life_of("10000"), half_life_of("36h").value
+    (HalfLife(value=10000.0, by_time=False), 129600.0)
+    """
+    unit = text[-1:]
+    try:
+        number = float(text[:-1] if unit in SECONDS else text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise OptionError(
+            f"--half-life is {text!r}: give rows, as 10000, or a time, as 7d, 36h, 90m or 30s"
+        )
+    return HalfLife(number * SECONDS.get(unit, 1.0), unit in SECONDS)
+
+
+def check_times(options: ModelOptions, time_field: str | None) -> None:
+    """Raise OptionError if times are forgotten by and there are none, or the other way round."""
+    half_life = options.half_life
+    by_time = half_life is not None and half_life_of(half_life).by_time
+    if by_time and time_field is None:
+        raise OptionError(
+            f"--half-life {half_life} is a time: give --time-field too, the field that has it"
+        )
+    if time_field is not None and not by_time:
+        said = "it is not given" if half_life is None else f"{half_life} counts rows"
+        raise OptionError(
+            f"--time-field {time_field} is what --half-life goes by, but {said}: "
+            "give --half-life 7d, or leave --time-field out"
+        )
 
 
 def make_prior(options: ModelOptions) -> Prior:
@@ -121,6 +171,8 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         shared["new_cluster_threshold"] = options.threshold
     if options.prefix_rows is not None:
         shared["prefix_rows"] = options.prefix_rows
+    if options.half_life is not None:
+        shared["half_life"] = half_life_of(options.half_life).value
     if kind == "documents":
         _refuse_for_documents(options)
         return _checked(DocumentMixture(prior, **shared))
@@ -144,6 +196,7 @@ def _checked(model: Mixture) -> Mixture:
     try:
         require_whole("prefix_rows", model.prefix_rows, 1)
         model._check_engine()
+        model._check_half_life()
         if isinstance(model, StreamingMixture):
             model._open_likelihood()
             model._schedule(batch_fit=False)

@@ -97,6 +97,7 @@ def _joined(items: list[Item]) -> Item:
             [id for part in parts for id in part.ids],
             [excerpt for part in parts for excerpt in part.excerpts],
             [reject for part in parts for reject in part.rejects],
+            [time for part in parts for time in part.times],
         ),
         items[-1][1],
     )

@@ -61,9 +61,12 @@ class Evaluation:
 
 def source_for(run: Run, paths: list[str], **changes: Any) -> Source:
     """Open other records of the same kind as those a run was fitted to."""
-    options = replace(run.source_options, **changes)
+    options = replace(run.source_options, time_field=None, **changes)  # nothing is forgotten here
     wanted = options.format if options.format is not None else run.schema.format
-    schema = run.schema if wanted == run.schema.format else None
+    schema = None
+    if wanted == run.schema.format:
+        fields = {role: name for role, name in run.schema.fields.items() if role != "time"}
+        schema = replace(run.schema, fields=fields)
     return open_source(paths, options, schema)
 
 
@@ -152,7 +155,7 @@ def _scored(
 ) -> Iterator[tuple[Records, list[Floats]]]:
     """Yield batches and the log joints of their rows; what the model refuses is rejected."""
     for records, _ in source.batches(batch_rows):
-        yield replace(records, rows=[], numbers=[], ids=[], excerpts=[]), []  # the rejects
+        yield Records([], [], [], rejects=records.rejects), []
         yield from _log_joints(model, records.part(slice(None)), source.paths[0])
 
 

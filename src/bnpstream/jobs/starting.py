@@ -11,7 +11,7 @@ from bnpstream._version import __version__
 from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.journal import Journal
-from bnpstream.jobs.models import Mixture, ModelOptions, make_model
+from bnpstream.jobs.models import Mixture, ModelOptions, check_times, make_model
 from bnpstream.jobs.restoring import restored
 from bnpstream.runs import (
     NAMES,
@@ -69,6 +69,7 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
     """
     if folder is not None and resume and is_run(folder):
         return _go_on(folder, options)
+    check_times(options.model, options.source.time_field)
     source = open_source(list(options.paths), options.source, follow=options.follow)
     model = make_model(options.model, source.schema.kind)
     writer = None

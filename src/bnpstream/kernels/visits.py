@@ -144,7 +144,7 @@ def drop(clusters: Clusters, cache: Any, k: int) -> int:
 @entry
 def drop_cluster(clusters: Clusters, cache: Any, k: int) -> int:
     """Remove a cluster as `drop` does, for those who are not compiled."""
-    return drop(clusters, cache, k)  # type: ignore[no-any-return]
+    return drop(clusters, cache, k)
 
 
 @inner

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 from bnpstream.kernels.arrays import BIRTH, Events
 
-
 Kind = Literal["birth", "merge", "death", "retire"]
 
 

@@ -1,4 +1,4 @@
-"""Births, merges and deaths of clusters."""
+"""Births, merges, deaths and retirements of clusters."""
 
 from collections.abc import Iterable
 
@@ -8,11 +8,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from bnpstream.mixture import Event
-from bnpstream.plots.style import BLUE, ORANGE, PURPLE, axes_of, count_rows, tidy
+from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, axes_of, count_rows, tidy
 
 
 def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None = None) -> Axes:
-    """Draw births upwards, and merges and deaths downwards, in every bin of the stream.
+    """Draw births upwards, and what was merged, died or retired downwards, in every bin.
 
     Parameters
     ----------
@@ -34,6 +34,9 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     counts = count_events(rows_seen, events)
     lost = counts["merge"] + counts["death"]
     ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
+    if counts["retire"].any():
+        gone = -lost - counts["retire"]
+        ax.stairs(gone, edges, color=GREEN, label="retired", fill=True, linewidth=0)
     ax.stairs(-lost, edges, color=PURPLE, label="died", fill=True, linewidth=0)
     ax.stairs(-counts["merge"], edges, color=ORANGE, label="merged", fill=True, linewidth=0)
     ax.axhline(0, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
@@ -41,12 +44,12 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     ax.set_ylabel("clusters a bin")
     ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.yaxis.set_major_formatter(FuncFormatter(_without_sign))
-    ax.legend(frameon=False, loc="upper right", ncols=3, handlelength=1.0)
+    ax.legend(frameon=False, loc="upper right", ncols=4, handlelength=1.0)
     return ax
 
 
 def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.ndarray]:
-    """Return how many clusters were born, merged away and dropped in every bin.
+    """Return how many clusters were born, merged away, dropped and retired in every bin.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.
     [2, 0]
     """
     ends = np.asarray(rows_seen, dtype=np.int64)
-    times: dict[str, list[int]] = {"birth": [], "merge": [], "death": []}
+    times: dict[str, list[int]] = {"birth": [], "merge": [], "death": [], "retire": []}
     for event in events:
         times[event.kind].append(event.n_observations)
     # A row that ends a bin belongs to it; what happens after the last row goes to the last.

@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-BLUE, ORANGE, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
+BLUE, ORANGE, PURPLE, GREEN = "#0072b2", "#d55e00", "#cc79a7", "#009e73"
 """Colours of the Okabe-Ito palette, told apart by every kind of colour vision."""
 
 SIZE = (5.6, 3.2)

@@ -10,6 +10,8 @@ from bnpstream.plots.events import count_events
 from bnpstream.report.figures import chart
 from bnpstream.report.wording import number, percent, whole
 
+KINDS = ("birth", "merge", "death", "retire")
+
 
 class Chart(NamedTuple):
     """A chart in the page."""
@@ -28,6 +30,7 @@ class Bin(NamedTuple):
     born: str
     merged: str
     died: str
+    retired: str
 
 
 def charts_of(run: RunDescription) -> list[Chart]:
@@ -37,7 +40,8 @@ def charts_of(run: RunDescription) -> list[Chart]:
     ends = run.bin_ends
     weights = [cluster.weight for cluster in run.clusters]
     kinds = [event.kind for event in run.events]
-    born, merged, died = (whole(kinds.count(kind)) for kind in ("birth", "merge", "death"))
+    born, merged, died, retired = (whole(kinds.count(kind)) for kind in KINDS)
+    forgotten = f", {retired} retired" if "retire" in kinds else ""
     births = [event.n_observations for event in run.events if event.kind == "birth"]
     half = max(0, (run.bin_clusters[-1] + 1) // 2 - 1)
     halfway = f"; half as many were born by row {whole(births[half])}" if half < len(births) else ""
@@ -74,10 +78,11 @@ def charts_of(run: RunDescription) -> list[Chart]:
         ),
         Chart(
             "Births, merges and deaths",
-            f"{born} born, {merged} merged into another, {died} dropped.",
+            f"{born} born, {merged} merged into another, {died} dropped{forgotten}.",
             chart(
                 "chart-events",
-                f"Bars along the stream: {born} clusters born, {merged} merged, {died} dropped.",
+                f"Bars along the stream: {born} clusters born, {merged} merged, {died} dropped"
+                f"{forgotten}.",
                 lambda ax: plot_events(ends, run.events, ax=ax),
             ),
         ),
@@ -91,6 +96,6 @@ def bins_of(run: RunDescription) -> list[Bin]:
         map(whole, run.bin_ends),
         map(whole, run.bin_clusters),
         map(number, run.bin_evidence),
-        *(map(whole, counts.get(kind, ())) for kind in ("birth", "merge", "death")),
+        *(map(whole, counts.get(kind, ())) for kind in KINDS),
     )
     return [Bin(*line) for line in zip(*columns, strict=True)]

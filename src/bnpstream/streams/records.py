@@ -58,6 +58,8 @@ class Records:
         The beginning of each for a person to look at; empty where a row says it all.
     rejects : list of Reject
         Records between them that could not be used.
+    times : list of float
+        When each came, in seconds; empty where no field has it.
     """
 
     rows: Any
@@ -65,6 +67,7 @@ class Records:
     ids: list[str | int]
     excerpts: list[str] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -72,7 +75,11 @@ class Records:
     def part(self, rows: slice) -> "Records":
         """Return some of the sound records, and none of the rejected."""
         return Records(
-            self.rows[rows], self.numbers[rows], self.ids[rows], self.excerpts[rows], rejects=[]
+            self.rows[rows],
+            self.numbers[rows],
+            self.ids[rows],
+            self.excerpts[rows],
+            times=self.times[rows],
         )
 
 
@@ -108,8 +115,8 @@ class Schema:
     types : tuple of str, optional
         "number", "truth" or "label" for every column of a table.
     fields : dict
-        Where a format has named fields or columns: which hold "id", "text", "counts". A CSV file
-        adds its "delimiter", and "header" where it has one.
+        Where a format has named fields or columns: which hold "id", "text", "counts", "time". A
+        CSV file adds its "delimiter", and "header" where it has one.
     """
 
     format: str
@@ -132,10 +139,11 @@ class Options:
         File with a word a line: names of the columns, and the words that texts may have.
     n_features : int, optional
         Columns of counts where the format does not say.
-    id_field, text_field, counts_field : str, optional
-        Field of a JSON record or column of a table that has the id, a text, or counts of words.
+    id_field, text_field, counts_field, time_field : str, optional
+        Field of a JSON record or column of a table that has the id, a text, counts of words, or
+        the time.
     columns : tuple of str, optional
-        Columns of a table to use; by default all but the id.
+        Columns of a table to use; by default all but the id and the time.
     hash_bits : int, optional
         Texts become counts over 2^bits columns; by default the vocabulary grows.
     delimiter : str, optional
@@ -152,6 +160,7 @@ class Options:
     id_field: str | None = None
     text_field: str | None = None
     counts_field: str | None = None
+    time_field: str | None = None
     columns: tuple[str, ...] | None = None
     hash_bits: int | None = None
     delimiter: str | None = None

@@ -115,6 +115,11 @@ class Source:
             name = self.options.format or guess_format(file)
             reader = _reader_class(name)
             schema = reader.find_schema(file, self.options)
+            if self.options.time_field is not None and "time" not in schema.fields:
+                raise ValueError(
+                    f"time_field is {self.options.time_field!r}, but records of the format {name} "
+                    "have no fields: give JSON lines, CSV, Parquet or Arrow, or count rows"
+                )
             self._opened = at, reader(file, schema, self.options)
         except BaseException:
             file.close()

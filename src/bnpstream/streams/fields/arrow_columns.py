@@ -13,6 +13,7 @@ from bnpstream.streams.fields.documents import (
 )
 from bnpstream.streams.fields.gathering import Gatherer, Parsed
 from bnpstream.streams.fields.tables import CellTypes
+from bnpstream.streams.fields.times import time_of
 from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Position, Records, Schema, UnusableError
@@ -35,7 +36,7 @@ class ColumnReader(Reader):
 
     def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
         super().__init__(file, schema, options)
-        self._id = schema.fields.get("id")
+        self._id, self._time = schema.fields.get("id"), schema.fields.get("time")
         if schema.kind == "table":
             self._columns, self._types = schema.names or (), schema.types or ()
         else:
@@ -76,15 +77,30 @@ class ColumnReader(Reader):
             for name, type_ in zip(self._columns, self._types, strict=True)
         ]
         ids = [None] * table.num_rows if self._id is None else table.column(self._id).to_pylist()
-        for row, (id_, *cells) in enumerate(zip(ids, *columns, strict=True)):
+        times = [None] * table.num_rows if self._time is None else self._times(table)
+        for row, (id_, time, *cells) in enumerate(zip(ids, times, *columns, strict=True)):
             try:
-                gatherer.add(self._parse(id_, cells))
+                parsed = self._parse(id_, cells)
+                if self._time is not None:
+                    parsed = parsed._replace(time=time_of(time, self._time))
+                gatherer.add(parsed)
             except UnusableError as error:
                 shown = dict(zip(self._columns, cells, strict=True))
                 gatherer.reject(before.in_file + row + 1, str(error), str(shown))
         in_file = before.in_file + table.num_rows
         position = Position(gatherer.next_number, before.file, in_file, in_file)
         return gatherer.take(), position
+
+    def _times(self, table: Any) -> list[Any]:
+        """Return what the column of times has; dates and timestamps as seconds."""
+        pa, column = pyarrow(), table.column(self._time)
+        is_ = pyarrow("pyarrow.types")
+        if is_.is_timestamp(column.type) or is_.is_date(column.type):
+            # Through microseconds: floats of nanoseconds since 1970 are not exact.
+            micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+            return [None if time is None else time / 1e6 for time in micros.to_pylist()]
+        found: list[Any] = column.to_pylist()
+        return found
 
     def _cells(self, column: Any, name: str, type_: str) -> list[Any]:
         """Return the cells of a column, None where missing."""
@@ -125,7 +141,7 @@ class ColumnReader(Reader):
         """Note which columns are to be read; ValueError if one is not there."""
         if self.options.id_field is None and self._id not in names:
             self._id = None
-        wanted = [*self._columns, *([] if self._id is None else [self._id])]
+        wanted = [*self._columns, *(name for name in (self._id, self._time) if name is not None)]
         for name in wanted:
             if name not in names:
                 raise ValueError(

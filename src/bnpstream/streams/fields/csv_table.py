@@ -21,6 +21,7 @@ from bnpstream.streams.fields.gathering import Parsed
 from bnpstream.streams.fields.line_reader import Cut, LineReader
 from bnpstream.streams.fields.lines import PEEKED_RECORDS, Lines, first_lines
 from bnpstream.streams.fields.schemas import schema_of_columns
+from bnpstream.streams.fields.times import time_in_cell
 from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.guessing import guess_delimiter
 from bnpstream.streams.reading import ByteReader
@@ -103,17 +104,21 @@ class CsvReader(LineReader):
             if self.options.id_field is not None:
                 raise UnusableError(f"column {self.options.id_field!r}, its id, is empty")
             id_ = None
+        time = None
+        if self._time_at is not None:
+            time = time_in_cell(fields[self._time_at], self.schema.fields["time"])
         if self._text_at is not None:
             text = fields[self._text_at]
-            return Parsed(count_words(text), id_, excerpt_of_text(text))
+            return Parsed(count_words(text), id_, excerpt_of_text(text), time)
         cells = [fields[at] for at in self._columns_at]
         if self._all_numbers and b"_" not in line:
             with suppress(ValueError):
                 row = list(map(float, cells))
                 total = sum(row)
                 if total - total == 0.0:  # none is NaN or infinite
-                    return Parsed(row, id_)
-        return Parsed([read(cell) for read, cell in zip(self._read, cells, strict=True)], id_)
+                    return Parsed(row, id_, time=time)
+        row = [read(cell) for read, cell in zip(self._read, cells, strict=True)]
+        return Parsed(row, id_, time=time)
 
     def _take_header(self, record: bytes) -> None:
         try:
@@ -127,13 +132,14 @@ class CsvReader(LineReader):
         fields = self.schema.fields
         is_table = self.schema.kind == "table"
         wanted = self.schema.names or () if is_table else (fields["text"],)
-        for name in wanted:
+        for name in (*wanted, *([fields["time"]] if "time" in fields else [])):
             if name not in at:
                 raise ValueError(
                     f"{self.file.path}: there is no column {name!r}; there are {', '.join(names)}"
                 )
         self._n_fields = len(names)
         self._id_at = at.get(fields["id"]) if "id" in fields else None
+        self._time_at = at[fields["time"]] if "time" in fields else None
         self._text_at = None if is_table else at[fields["text"]]
         self._columns_at = [at[name] for name in wanted]
 
@@ -184,7 +190,8 @@ def _is_header(first: list[str], rest: list[list[str]], options: Options) -> boo
     values; or all are labels, and the first ones are distinct and do not come again.
     """
     names = [name.strip() for name in first]
-    wanted = {options.id_field, options.text_field, *(options.columns or ())} - {None}
+    named = (options.id_field, options.text_field, options.time_field)
+    wanted = {*named, *(options.columns or ())} - {None}
     if wanted and wanted <= set(names):
         return True
     if any(_type_of([name]) in ("number", "truth") for name in names):

@@ -18,6 +18,7 @@ class Parsed(NamedTuple):
     id: str | int | None = None
     """What the record calls itself, if it does."""
     excerpt: str | None = None
+    time: float | None = None
 
 
 class Gatherer:
@@ -49,18 +50,21 @@ class Gatherer:
         self._ids: list[str | int] = []
         self._excerpts: list[str] = []
         self._rejects: list[Reject] = []
+        self._times: list[float] = []
 
     def __bool__(self) -> bool:
         return bool(self._rows or self._rejects)
 
     def add(self, parsed: Parsed) -> None:
         """Append a record."""
-        row, id_, excerpt = parsed
+        row, id_, excerpt, time = parsed
         self._rows.append(row)
         self._numbers.append(self.next_number)
         self._ids.append(self.next_number if id_ is None else id_)
         if excerpt is not None:
             self._excerpts.append(excerpt)
+        if time is not None:
+            self._times.append(time)
         self.next_number += 1
 
     def reject(self, line: int, reason: str, record: bytes | str) -> None:
@@ -73,6 +77,8 @@ class Gatherer:
     def take(self) -> Records:
         """Return what was gathered, and begin the next batch."""
         rows = self._rows_of(self._rows)
-        records = Records(rows, self._numbers, self._ids, self._excerpts, self._rejects)
+        records = Records(
+            rows, self._numbers, self._ids, self._excerpts, self._rejects, self._times
+        )
         self._begin()
         return records

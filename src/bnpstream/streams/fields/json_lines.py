@@ -21,6 +21,7 @@ from bnpstream.streams.fields.line_reader import LineReader
 from bnpstream.streams.fields.lines import PEEKED_RECORDS, decode, first_lines
 from bnpstream.streams.fields.schemas import schema_of_columns
 from bnpstream.streams.fields.tables import CellTypes
+from bnpstream.streams.fields.times import time_of
 from bnpstream.streams.fields.tokens import count_words
 from bnpstream.streams.reading import ByteReader
 from bnpstream.streams.records import Options, Schema, UnusableError
@@ -44,7 +45,7 @@ class JsonLinesReader(LineReader):
 
     def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
         super().__init__(file, schema, options)
-        self._id = schema.fields.get("id")
+        self._id, self._time = schema.fields.get("id"), schema.fields.get("time")
         self._text, self._counts = schema.fields.get("text"), schema.fields.get("counts")
         self._names = schema.names or ()
         self._types = CellTypes(self._names, schema.types or ())
@@ -64,20 +65,22 @@ class JsonLinesReader(LineReader):
                 if self.options.id_field is not None:
                     raise UnusableError(f"no string or whole number {self._id!r} to be its id")
                 id_ = None
+        time = None if self._time is None else time_of(record.get(self._time), self._time)
         if self._text is not None:
             text = record.get(self._text)
             if type(text) is not str:
                 what = "has no field" if text is None else "has something else than a string as"
                 raise UnusableError(f"{what} {self._text!r}")
-            return Parsed(count_words(text), id_, excerpt_of_text(text))
+            return Parsed(count_words(text), id_, excerpt_of_text(text), time)
         if self._counts is not None:
             if self._counts not in record:
                 raise UnusableError(f"has no field {self._counts!r}")
             counts = counts_of(record[self._counts])
-            return Parsed(counts, id_, excerpt_of_counts(counts))
+            return Parsed(counts, id_, excerpt_of_counts(counts), time)
         if record.keys().isdisjoint(self._names):
             raise UnusableError(f"has none of the columns, such as {self._names[0]!r}")
-        return Parsed(self._types.check([record.get(name) for name in self._names]), id_)
+        cells = self._types.check([record.get(name) for name in self._names])
+        return Parsed(cells, id_, time=time)
 
 
 def _load(line: bytes) -> dict[str, Any]:

@@ -17,8 +17,8 @@ def schema_of_columns(
     """Return what records with some columns are.
 
     What the user names comes first. Then a text makes documents, and counts of words do; else all
-    columns but the id are those of a table. Columns of which no cell was seen are left out unless
-    they are named; then they are numbers.
+    columns but the id and the time are those of a table. Columns of which no cell was seen are left
+    out unless they are named; then they are numbers.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def schema_of_columns(
     """
     if options.text_field is not None and options.counts_field is not None:
         raise ValueError("text_field and counts_field are both given: give one of them")
-    named = [options.id_field, options.text_field, options.counts_field]
+    named = [options.id_field, options.text_field, options.counts_field, options.time_field]
     if not file.is_live:
         _check_there([column for column in named if column is not None], found, file.path)
 
@@ -48,6 +48,8 @@ def schema_of_columns(
         fields["id"] = options.id_field
     elif found.get("id") in ("label", "number"):
         fields["id"] = "id"
+    if options.time_field is not None:
+        fields["time"] = options.time_field
 
     if options.text_field is not None:
         fields["text"] = options.text_field
@@ -100,7 +102,7 @@ def _table_schema(
         names = tuple(
             column
             for column, type_ in found.items()
-            if type_ in CELL_TYPES and column != fields.get("id")
+            if type_ in CELL_TYPES and column not in (fields.get("id"), fields.get("time"))
         )
         unfit = []
     if unfit or not names:
