@@ -357,9 +357,9 @@ def test_a_schedule_merges_when_a_window_is_full_and_to_finish(monkeypatch):
     seen = []
     real = windows.merge_all
 
-    def counting(model, state, sites, threshold):
+    def counting(model, state, sites, threshold, fading):
         seen.append((state.n_observations, sites.n_visited, threshold))
-        return real(model, state, sites, threshold)
+        return real(model, state, sites, threshold, fading)
 
     monkeypatch.setattr(windows, "merge_all", counting)
     mixture("nig", merge_threshold=2.5, merge_every=25).fit(X)

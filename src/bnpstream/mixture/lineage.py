@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 from bnpstream.kernels.arrays import BIRTH, Events
 
 Kind = Literal["birth", "merge", "death", "retire"]
+KINDS: tuple[Kind, ...] = ("birth", "merge", "death", "retire")
+"""In the order in which they are written down as numbers."""
 
 
 class Event(NamedTuple):

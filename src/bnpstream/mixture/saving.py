@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
 from bnpstream.kernels.table import EMPTY, empty_table
 from bnpstream.likelihoods import Likelihood
-from bnpstream.mixture.lineage import Event, Kind
+from bnpstream.mixture.lineage import KINDS, Event
 from bnpstream.mixture.rows import dense_rows, write_rows
 from bnpstream.mixture.sites import SiteBuffer
 from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.window import Window
 
 Arrays = dict[str, NDArray[Any]]
-KINDS: tuple[Kind, ...] = ("birth", "merge", "death", "retire")
 NOBODY = -1
 """Stands for no survivor."""
 

@@ -8,6 +8,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from bnpstream.mixture import Event
+from bnpstream.mixture.lineage import KINDS
 from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, axes_of, count_rows, tidy
 
 
@@ -58,7 +59,7 @@ def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.
     [2, 0]
     """
     ends = np.asarray(rows_seen, dtype=np.int64)
-    times: dict[str, list[int]] = {"birth": [], "merge": [], "death": [], "retire": []}
+    times: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for event in events:
         times[event.kind].append(event.n_observations)
     # A row that ends a bin belongs to it; what happens after the last row goes to the last.
