@@ -7,7 +7,7 @@ import pytest
 from fading_cases import KINDS, changing, mixture, numbers
 from sklearn.base import clone
 
-from bnpstream import DirichletMultinomial, DocumentMixture, StreamingMixture
+from bnpstream import DocumentMixture, StreamingMixture
 from bnpstream.inference.forgetting import Clock
 from states import bits
 
@@ -226,10 +226,10 @@ def test_a_stream_goes_by_rows_or_by_time():
     ):
         timed, counted = clone(model), clone(model)
         timed.partial_fit(rows[:5], timestamps=np.arange(5.0))
-        with pytest.raises(ValueError, match="had timestamps.*give timestamps"):
+        with pytest.raises(ValueError, match=r"had timestamps.*give timestamps"):
             timed.partial_fit(rows[5:9])
         counted.partial_fit(rows[:5])
-        with pytest.raises(ValueError, match="had no timestamps.*leave timestamps out"):
+        with pytest.raises(ValueError, match=r"had no timestamps.*leave timestamps out"):
             counted.partial_fit(rows[5:9], timestamps=np.arange(4.0))
         timed.partial_fit(rows[5:9], timestamps=np.arange(4.0))
         counted.partial_fit(rows[5:9])
@@ -250,4 +250,3 @@ def test_a_checkpoint_without_forgetting_has_no_trace_of_it():
     found = mixture("dp", keep_sites=True).partial_fit(ROWS).to_tensors()
     assert "clock" not in found.document
     assert not any("fading" in name or "stamps" in name for name in found.arrays)
-    assert DirichletMultinomial(0.3) == mixture().likelihood
