@@ -82,7 +82,7 @@ def stream_of(name: str, phase_rows: int, seed: int) -> Stream:
     return Stream(joined, np.concatenate(truth), np.asarray(joined.sum(axis=1)).ravel())
 
 
-def follow(stream: Stream, half_life: float | None, phase_rows: int) -> dict[str, Any]:
+def follow(stream: Stream, half_life: int | None, phase_rows: int) -> dict[str, Any]:
     """Absorb the stream; return what happened, bin by bin, and after every change."""
     model = StreamingMixture("dp", DirichletMultinomial(0.05), half_life=half_life)
     n_rows = stream.counts.shape[0]
@@ -103,6 +103,7 @@ def follow(stream: Stream, half_life: float | None, phase_rows: int) -> dict[str
                 "first": float(after[0]),
                 "last": float(after[-1]),
                 "mean": float(after.mean()),
+                "made_up": None if half_life is None else 1 - after[half_life // BIN] / after[0],
                 "rows_to_recover": int(near[0]) * BIN if near.size > 0 else None,
                 "clusters": clusters[(phase + 1) * per_phase - 1],
             }
@@ -130,6 +131,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
             half_life = run["half_life"]
             label = "no forgetting" if half_life is None else f"half-life of {half_life:,} rows"
             style = {"color": COLOURS[half_life], "linestyle": LINES[half_life], "label": label}
+            style["zorder"] = 3 if half_life is None else 2  # dashes do not hide what is below
             seen = BIN * (1 + np.arange(len(run["gap"])))
             upper.plot(seen - BIN / 2, run["gap"], linewidth=1.4, **style)
             lower.plot(seen, run["clusters"], linewidth=1.4, **style)
@@ -142,10 +144,11 @@ def draw(results: dict[str, Any], path: Path) -> None:
         upper.set_title(name, fontsize=10)
         lower.set_xlabel("rows seen")
     axes[0, 0].set_ylabel("log predictive less the truth's,\nnats a token")
-    axes[0, 0].set_ylim(-0.65, 0.02)
+    axes[0, 0].set_ylim(-0.85, 0.02)
     axes[1, 0].set_ylabel("live clusters")
     axes[1, 0].set_ylim(0)
     axes[1, 0].set_xlim(0, PHASES * phase_rows)
+    axes[1, 0].set_xticks(phase_rows * np.arange(PHASES + 1))
     axes[1, 0].xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
@@ -168,11 +171,12 @@ def main() -> None:
         for run in runs:
             print(f"{name}, half-life {run['half_life']}: {len(run['retired'])} retired")
             for change in run["changes"]:
-                recovered = change["rows_to_recover"]
+                recovered, made_up = change["rows_to_recover"], change["made_up"]
                 print(
                     f"  gap {change['first']:.3f} in the first {BIN} rows, {change['mean']:.3f} on "
                     f"average, {change['last']:.3f} in the last; "
                     f"within {NEAR} after {recovered} rows; {change['clusters']} clusters"
+                    + ("" if made_up is None else f"; {made_up:.0%} made up after a half-life")
                 )
     save(results, options.json)
     if options.chart is not None:
