@@ -143,6 +143,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
             panel.spines[["top", "right"]].set_visible(False)
         upper.set_title(name, fontsize=10)
         lower.set_xlabel("rows seen")
+    place = (phase_rows * 1.02, -0.8)
+    axes[0, 0].annotate("topics change", place, color="#777777", fontsize=8)
     axes[0, 0].set_ylabel("log predictive less the truth's,\nnats a token")
     axes[0, 0].set_ylim(-0.85, 0.02)
     axes[1, 0].set_ylabel("live clusters")

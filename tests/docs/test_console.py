@@ -25,7 +25,8 @@ def write_feed(path):
     with path.open("w") as file:
         for i in range(300):
             words = rng.choice(TOPICS[rng.integers(3)].split(), size=8)
-            file.write(f'{{"id": "d{i}", "text": "{" ".join(words)}"}}\n')
+            time = f"2026-01-{1 + i // 24:02}T{i % 24:02}:00:00Z"
+            file.write(f'{{"id": "d{i}", "time": "{time}", "text": "{" ".join(words)}"}}\n')
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/feeds.md"])
