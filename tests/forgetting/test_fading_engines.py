@@ -9,7 +9,7 @@ from bnpstream import DirichletMultinomial, DocumentMixture
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import NO_MASS
 from bnpstream.likelihoods import Likelihood
-from bnpstream.mixture.state import MixtureState
+from bnpstream.mixture import MixtureState, log_joint
 from states import assert_free_slots_are_zero, compiled_respond
 
 
@@ -36,6 +36,28 @@ def test_engines_agree_row_by_row_while_rows_fade(kind, prior, half_life):
     assert_free_slots_are_zero(state)
     retired = sum(event.kind == "retire" for event in model.lineage_)
     assert retired > 0 or half_life > 100
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("kind", ["words", "wide words"])
+@pytest.mark.parametrize("thin", [False, True])
+def test_bounds_stay_bounds_when_rows_fade(kind, thin):
+    """What the screen rules out of documents half of whose words a cluster lacks is out."""
+    family, rows = KINDS[kind]
+    model = mixture("dp", family, engine="compiled").partial_fit(rows)
+    rng, state, whole = np.random.default_rng((74, 9)), model.state_, model._model()
+    words = rng.permutation(rows.shape[1])
+    mixed = csr_array(rows)[rng.permutation(90)] + csr_array(rows)[:, words]
+    batch = family.encode(mixed)
+    kernel, cut = whole.kernel_arguments(batch), np.log(1e-4)
+    state.cache(family)
+    for _ in range(4):
+        state.fade(0.1, family, thin=thin)
+        found = log_joint(whole, state, batch, kernel, log_cut=cut)
+        exact = log_joint(whole, state, batch, None)
+        kept = exact >= exact.max(axis=1, keepdims=True) + cut
+        np.testing.assert_allclose(found[kept], exact[kept], rtol=1e-10)
+        assert kept.sum() > len(batch)
 
 
 @pytest.mark.kernel

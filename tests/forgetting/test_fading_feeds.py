@@ -193,6 +193,9 @@ def test_a_feed_forgets_by_time(feed, tmp_path):
     other = written(tmp_path / "other.jsonl", found)
     assert len(run("predict", out, other, "--json").splitlines()) == len(found)
     assert json.loads(run("evaluate", out, other, "--json"))["documents"] == len(found)
+    table = tmp_path / "other.csv"
+    table.write_text("id,text\n" + "".join(f"{one['id']},{one['text']}\n" for one in found))
+    assert len(run("predict", out, table, "--format", "csv", "--json").splitlines()) == len(found)
 
 
 @pytest.mark.parametrize("half_life", [("--half-life", "8h", "--time-field", "at"),
