@@ -101,13 +101,13 @@ def test_half_of_the_clusters_by_their_births():
 
 def test_the_numbers_behind_the_charts():
     text = render_report(small_run())
-    assert "Rows seen Clusters Nats a row Born Merged Died" in Page(text).words()
+    assert "Rows seen Clusters Nats a row Born Merged Died Retired" in Page(text).words()
     table = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", text)
     assert [re.sub(r"<[^>]+>", " ", line).split() for line in table] == [
-        ["100", "1", "-40", "3", "0", "0"],
-        ["200", "2", "-30", "0", "1", "0"],
-        ["300", "2", "-26", "1", "0", "1"],
-        ["400", "3", "-24", "1", "0", "0"],
+        ["100", "1", "-40", "3", "0", "0", "0"],
+        ["200", "2", "-30", "0", "1", "0", "0"],
+        ["300", "2", "-26", "1", "0", "1", "0"],
+        ["400", "3", "-24", "1", "0", "0", "0"],
     ]
 
 
