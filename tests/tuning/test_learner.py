@@ -66,9 +66,10 @@ def test_the_scale_is_what_predicts_best():
     rows = corpus(100, strength=60.0)
     prior = dirichlet_process(1.0)
     learner = Learner(100)
-    learner.first(TRIAL, prior, DirichletMultinomial(), rows)
+    guessed = DirichletMultinomial().informed(rows)
+    learner.first(TRIAL, Model(prior, guessed), guessed.encode(rows))
     mean = mean_of(np.asarray(rows[:60].sum(axis=0), float))
-    guess = DirichletMultinomial().informed(rows).alpha.sum()
+    guess = guessed.alpha.sum()
 
     def evidence(scale):
         likelihood = DirichletMultinomial(guess * scale * mean)

@@ -113,10 +113,14 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
 
     def _informed(self, likelihood: Likelihood, rows: Any) -> tuple[Model, Learner | None]:
         """Return the model with what is left open taken from the first rows."""
-        prior, learner = self._prior(), Learner(int(rows.shape[0]))
+        guess, learner = (
+            Model(self._prior(), likelihood.informed(rows)),
+            Learner(int(rows.shape[0])),
+        )
         if likelihood.scale_is_open:
-            return learner.first(self._trial(), prior, likelihood, rows), learner
-        return Model(prior, likelihood.informed(rows)), learner if prior.learn else None
+            batch = guess.likelihood.encode(rows)
+            return learner.first(self._trial(), guess, batch), learner
+        return guess, learner if guess.prior.learn else None
 
     def _successor(self) -> Likelihood:
         """Return the likelihood given since the last call; no other is learnt from then on."""

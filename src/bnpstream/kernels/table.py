@@ -201,12 +201,12 @@ def gather(table: Table, slots: Any, columns: Any, out: Any) -> None:
 
 @entry
 def add_rows(table: Table, n_rows: int, out: Any) -> None:
-    """Add the first rows, which are hashed, to `out`, column by column."""
+    """Add the first rows, which are hashed, to `out`, as many columns as it has."""
     for k in range(n_rows):
         start, size = table.starts[k], table.sizes[k]
         for j in range(size):
             column = j if size == table.shape[N_COLUMNS] else np.int64(table.keys[start + j])
-            if column != EMPTY:
+            if 0 <= column < out.size:
                 out[column] += table.values[start + j]
 
 

@@ -114,10 +114,10 @@ class Batch:
             **ends,
         }
 
-    def totals(self) -> Floats:
-        """Return the (D,) statistics summed over all observations."""
+    def totals(self, n_columns: int) -> Floats:
+        """Return the first columns of the statistics summed over all observations."""
         totals: Floats = np.asarray(self.row_weights @ self.statistics)
-        return totals
+        return totals[:n_columns]
 
     def weighted_sums(self, responsibilities: csr_array) -> Any:
         """Return the (K, D) summed statistics given (n, K) responsibilities, sparse if wide."""
@@ -277,13 +277,18 @@ class Likelihood(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no scale to be learnt")
 
+    @property
+    def n_located(self) -> int:
+        """Return how many of the first statistics `relocated` looks at; by default at none."""
+        return 0
+
     def relocated(self, totals: Floats) -> "Likelihood":
         """Return this likelihood with what it expects taken from the totals of all rows.
 
         Parameters
         ----------
-        totals : ndarray of shape (D,)
-            Statistics summed over all clusters.
+        totals : ndarray of shape (n_located,)
+            The first statistics, summed over all clusters.
         """
         return self
 

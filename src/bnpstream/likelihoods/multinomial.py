@@ -124,10 +124,17 @@ class DirichletMultinomial(WordLikelihood):
         """Return documents with alpha times a factor."""
         return DirichletMultinomial(factor * np.asarray(self.alpha, dtype=np.float64))
 
+    @property
+    def n_located(self) -> int:
+        """Return V, if there is one alpha a word."""
+        return np.size(self.alpha) if np.ndim(self.alpha) == 1 else 0
+
     def relocated(self, totals: Floats) -> "DirichletMultinomial":
         """Return documents with alpha of the same total, by the frequencies of words."""
-        words = np.maximum(totals[:-1], 0.0)
-        return DirichletMultinomial(self.base_measure(words.size)[1] * mean_of(words))
+        if totals.size == 0:
+            return self
+        total = self.base_measure(totals.size)[1]
+        return DirichletMultinomial(total * mean_of(np.maximum(totals, 0.0)))
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""

@@ -145,12 +145,12 @@ class MixtureState:
         """Return the statistics of some clusters as an array of shape (len(slots), D)."""
         return self._read(slots, slice(None))
 
-    def totals(self) -> Floats:
-        """Return the (D,) statistics summed over all clusters."""
+    def totals(self, n_columns: int) -> Floats:
+        """Return the first columns of the statistics summed over all clusters."""
         dense = dense_rows(self.arrays.table)
         if dense is not None:
-            return np.asarray(dense[: self.n_clusters].sum(axis=0))
-        totals = np.zeros(self.n_statistics)
+            return np.asarray(dense[: self.n_clusters, :n_columns].sum(axis=0))
+        totals = np.zeros(n_columns)
         add_rows(self.arrays.table, self.n_clusters, totals)
         return totals
 

@@ -81,40 +81,37 @@ class Learner:
         self._probe: list[Batch] = []
         self._found: Likelihood | None = None
 
-    def first(self, trial: Trial, prior: Prior, likelihood: Likelihood, rows: Any) -> Model:
+    def first(self, trial: Trial, model: Model, batch: Batch) -> Model:
         """Return the model that the first rows speak for.
 
         Parameters
         ----------
         trial : Trial
             How rows are absorbed.
-        prior : Prior
-            Some of its parameters may be learnt.
-        likelihood : Likelihood
-            Leaves its base measure open.
-        rows : array-like or sparse
-            All P rows.
+        model : Model
+            Its base measure is a guess, made from all these rows.
+        batch : Batch
+            The first rows, P at most.
         """
-        looked_at = min(int(rows.shape[0]), FIRST_ROWS)
+        looked_at = min(len(batch), FIRST_ROWS)
         half = max(1, int(TRAINED * looked_at))
-        informed = likelihood.informed(rows)
-        batch = informed.encode(rows[:looked_at])
         trained, rest = batch.part(0, half), batch.part(half, looked_at)
-        guess = informed.relocated(trained.totals())
+        prior, guess = model
+        located = guess.relocated(trained.totals(guess.n_located))
         states: dict[float, MixtureState] = {}
 
         def score(scale: float) -> float:
-            model = Model(prior, guess.rescaled(scale))
-            state = states[scale] = adf.init(model, batch.n_statistics)
-            trial.absorb(model, state, trained)
-            return trial.absorb(model, state, rest)
+            candidate = Model(prior, located.rescaled(scale))
+            state = states[scale] = adf.init(candidate, batch.n_statistics)
+            trial.absorb(candidate, state, trained)
+            return trial.absorb(candidate, state, rest)
 
         best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS) if len(rest) > 0 else 1.0
         if states:
             nearest = min(states, key=lambda scale: abs(np.log(scale / best)))
             prior = self._prior(trial, prior, states[nearest])
         self.scale = best
-        return Model(prior, informed.rescaled(best))
+        return Model(prior, guess.rescaled(best))
 
     @property
     def n_probe(self) -> int:
@@ -145,7 +142,7 @@ class Learner:
     ) -> Likelihood:
         """Return the base measure that predicts rows best from a posterior without them."""
         current, now = self.scale or 1.0, model.likelihood
-        totals = before.totals()
+        totals = before.totals(now.n_located)
         moved = now.relocated(totals)
         joint = log_joint(model, before, rows, trial.kernel_for(model, rows), log_cut=NEGLIGIBLE)
         wanted = joint > joint.max(axis=1, keepdims=True) + NEGLIGIBLE
@@ -158,7 +155,7 @@ class Learner:
             return float(logsumexp(joint, axis=1) @ rows.row_weights)
 
         self.scale = search(score, current, LATER_FACTOR, LATER_STEPS)
-        return now.relocated(totals + rows.totals()).rescaled(self.scale / current)
+        return now.relocated(totals + rows.totals(now.n_located)).rescaled(self.scale / current)
 
     def again(self, trial: Trial, model: Model, state: MixtureState) -> Model | None:
         """Return the model from now on, if it is time for another."""
