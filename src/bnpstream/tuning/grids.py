@@ -1,0 +1,122 @@
+"""Grids of priors and base measures, each prior once.
+
+The paper searches a in {1, 10, 100, 1000} and tau in {.1, 1, 10, 100, 1000}. Only a tau^sigma
+matters, (a, tau) and (a c^-sigma, c tau) being the same prior: of these 20 points the normalized
+inverse Gaussian process has 11, the Dirichlet process 4.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from numbers import Real
+from typing import Any, Literal, TypeVar
+
+from bnpstream.likelihoods import DirichletMultinomial
+from bnpstream.priors import GeneralizedGamma
+
+T = TypeVar("T")
+
+CONCENTRATIONS = (1.0, 10.0, 100.0, 1000.0)
+TILTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+ALPHAS: tuple[float | Literal["learn"], ...] = (0.02, 0.05, 0.1, 0.2, 0.5, "learn")
+"""About those that the paper used, .1 and .5; short texts ask for less."""
+EQUAL = 1e-9
+"""Relative difference below which two strengths are one: powers of tau are rounded."""
+
+
+def paper_grid(
+    discounts: Sequence[float] = (0.0, 0.5),
+    alphas: Sequence[float | Literal["learn"]] | None = ALPHAS,
+    concentrations: Sequence[float] = CONCENTRATIONS,
+    tilts: Sequence[float] = TILTS,
+) -> dict[str, list[Any]]:
+    """Return the paper's grid over (a, tau), without redundant points, times base measures.
+
+    Parameters
+    ----------
+    discounts : sequence of float
+        sigma: 0 is the Dirichlet process, .5 the normalized inverse Gaussian process.
+    alphas : sequence of float or "learn", or None
+        Base measures of counts of words; None leaves the likelihood to the estimator.
+    concentrations, tilts : sequence of float
+        a and tau. Priors are given as (a tau^sigma, 1), which is the same.
+
+    Returns
+    -------
+    grid : dict
+        For `grid_search`, or scikit-learn's ``ParameterGrid``.
+
+    Examples
+    --------
+    >>> from bnpstream.tuning import paper_grid
+    >>> grid = paper_grid()
+    >>> [prior.concentration for prior in grid["prior"] if prior.discount == 0.0]
+    [1.0, 10.0, 100.0, 1000.0]
+    >>> [round(prior.concentration, 1) for prior in grid["prior"] if prior.discount == 0.5]
+    [0.3, 1.0, 3.2, 10.0, 31.6, 100.0, 316.2, 1000.0, 3162.3, 10000.0, 31622.8]
+    """
+    priors = [
+        GeneralizedGamma(strength, sigma)
+        for sigma in discounts
+        for strength in strengths(sigma, concentrations, tilts)
+    ]
+    grid: dict[str, list[Any]] = {"prior": distinct(priors)}
+    if alphas is not None:
+        grid["likelihood"] = [DirichletMultinomial(alpha) for alpha in alphas]
+    return grid
+
+
+def strengths(
+    discount: float,
+    concentrations: Sequence[float] = CONCENTRATIONS,
+    tilts: Sequence[float] = TILTS,
+) -> list[float]:
+    """Return the values of a tau^sigma, each once, in ascending order."""
+    found: list[float] = []
+    for strength in sorted(a * tau**discount for a, tau in product(concentrations, tilts)):
+        if not found or not math.isclose(strength, found[-1], rel_tol=EQUAL):
+            found.append(float(strength))
+    return found
+
+
+def distinct(values: Iterable[T], prior_of: Callable[[T], Any] = lambda value: value) -> list[T]:
+    """Return values in order without those whose prior an earlier one has.
+
+    Parameters
+    ----------
+    values : iterable
+        Priors, or anything that has one.
+    prior_of : callable
+        Returns the prior of a value.
+
+    Examples
+    --------
+    >>> from bnpstream import normalized_inverse_gaussian
+    >>> from bnpstream.tuning import distinct
+    >>> distinct([normalized_inverse_gaussian(10, tilt=100), normalized_inverse_gaussian(100, 1)])
+    [GeneralizedGamma(concentration=10, discount=0.5, tilt=100)]
+    """
+    kept: list[T] = []
+    known: list[Any] = []
+    for value in values:
+        prior = prior_of(value)
+        if not any(_same(prior, other) for other in known):
+            kept.append(value)
+            known.append(prior)
+    return kept
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two priors are the same, by the law above or as they are written."""
+    if not (_has_strength(one) and _has_strength(other)):
+        return bool(one == other)
+    ways = [(prior.discount, prior.auxiliary, prior.cluster_count) for prior in (one, other)]
+    here, there = (prior.concentration * prior.tilt**prior.discount for prior in (one, other))
+    return ways[0] == ways[1] and math.isclose(here, there, rel_tol=EQUAL)
+
+
+def _has_strength(prior: Any) -> bool:
+    """Return whether a tau^sigma is a number: what is to be learnt is none."""
+    return isinstance(prior, GeneralizedGamma) and all(
+        isinstance(value, Real) for value in (prior.concentration, prior.discount, prior.tilt)
+    )
