@@ -20,6 +20,15 @@ from bnpstream.streams.records import Kind
 
 Mixture = StreamingMixture | DocumentMixture
 
+PARAMETERS_OF = {
+    "dp": ("concentration",),
+    "nig": ("concentration", "tilt"),
+    "ngg": ("concentration", "discount", "tilt"),
+    "stable": ("discount",),
+    "py": ("concentration", "discount"),
+}
+"""What every prior has."""
+
 
 @dataclass(frozen=True)
 class ModelOptions:
@@ -70,26 +79,20 @@ class OptionError(ValueError):
 
 def make_prior(options: ModelOptions) -> Prior:
     """Return the prior; OptionError names a parameter that it does not have."""
-    takes = {
-        "dp": ("concentration",),
-        "nig": ("concentration", "tilt"),
-        "ngg": ("concentration", "discount", "tilt"),
-        "stable": ("discount",),
-        "py": ("concentration", "discount"),
-    }
     name_of_prior = options.prior or "dp"
-    if name_of_prior not in takes:
-        raise OptionError(f"there is no prior {name_of_prior!r}; there are {', '.join(takes)}")
+    if name_of_prior not in PARAMETERS_OF:
+        known = ", ".join(PARAMETERS_OF)
+        raise OptionError(f"there is no prior {name_of_prior!r}; there are {known}")
+    takes = PARAMETERS_OF[name_of_prior]
     given = {
         name: float(value)
         for name in ("concentration", "discount", "tilt")
         if (value := getattr(options, name)) is not None
     }
     for name in given:
-        if name not in takes[name_of_prior]:
+        if name not in takes:
             raise OptionError(
-                f"--{name}: the prior {name_of_prior} has no {name}; "
-                f"it has {' and '.join(takes[name_of_prior])}"
+                f"--{name}: the prior {name_of_prior} has no {name}; it has {' and '.join(takes)}"
             )
     try:
         return _prior_of(name_of_prior, given)

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.frames import as_frame
 from bnpstream.likelihoods.words import WordLikelihood
 from bnpstream.tuning.grids import paper_grid
@@ -99,7 +100,7 @@ class GridResult:
 
     def order(self) -> list[int]:
         """Return the positions of all points, best first."""
-        return np.argsort([-point.score for point in self.points], kind="stable").tolist()
+        return sorted(range(len(self.points)), key=lambda i: -self.points[i].score)
 
     def lag(self, point: Point) -> Lag:
         """Return how far a point is behind the best."""
@@ -261,7 +262,8 @@ def _n_rows(X: Any) -> int:
 def _take(X: Any, chosen: NDArray[np.intp]) -> Any:
     """Return some rows of a matrix, a data frame or a list."""
     if issparse(X):
-        return csr_array(X)[chosen]
+        matrix: Any = X
+        return matrix.tocsr()[chosen]
     frame = as_frame(X)
     if frame is not None:
         return frame[chosen.tolist(), :].to_native()
@@ -274,7 +276,7 @@ def _n_tokens(model: Any, rows: Any) -> int | None:
         return sum(sum(row.values()) if isinstance(row, dict) else len(row) for row in rows)
     if not isinstance(getattr(model, "likelihood_", None), WordLikelihood):
         return None
-    return int(np.asarray(rows.sum() if hasattr(rows, "sum") else rows).sum())
+    return int(as_counts(rows).sum())
 
 
 def _error_of_sum(values: Floats) -> float:
