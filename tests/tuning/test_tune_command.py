@@ -62,7 +62,7 @@ def table_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     """Return a file of JSON lines, one of them broken."""
-    lines = [json.dumps({"text": f"rain wind {i % 3}"}) for i in range(50)]
+    lines = [json.dumps({"text": f"rain wind {('snow', 'hail', 'sun')[i % 3]}"}) for i in range(50)]
     lines.insert(3, "{broken")
     path = tmp_path_factory.mktemp("texts") / "feed.jsonl"
     path.write_text("\n".join(lines) + "\n")
@@ -210,8 +210,14 @@ def test_people_get_a_table_and_a_picture(docword, tmp_path):
     picture = tmp_path / "heat.svg"
     text = run("tune", docword, *GRID, "--out", tmp_path / "m.json", "--plot", picture)
     assert "4 points: 120 rows learnt, 30 predicted" in text
-    best = next(line for line in text.splitlines() if "best" in line)
-    assert json.loads((tmp_path / "m.json").read_text())["alpha"] == float(best.split("│")[4])
+    table = text[: text.index("heat map:")].splitlines()
+    assert max(map(len, table)) <= 80
+    best = next(line for line in table if line.startswith("best "))
+    found = json.loads((tmp_path / "m.json").read_text())
+    point = found["tuning"]["points"][0]
+    settings = [f"{found['concentration']:g}", f"{found['alpha']:g}"]
+    numbers = [f"{point['per_row']:.2f}", str(point["clusters"]), f"{point['seconds']:.2f}"]
+    assert best.split() == ["best", "dp", *settings, *numbers]
     assert "bnpstream fit" in text
     assert "--config" in text
     drawn = picture.read_text()

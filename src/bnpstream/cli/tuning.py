@@ -20,6 +20,13 @@ from bnpstream.tuning import Point
 
 SHOWN = 20
 PICTURES = (".png", ".svg", ".pdf")
+HEADS = {
+    "prior": "prior",
+    "concentration": "concen-\ntration",
+    "discount": "discount",
+    "tilt": "tilt",
+    "alpha": "alpha",
+}
 DOUBT = 2.0
 """Standard errors within which two points are not told apart."""
 
@@ -98,51 +105,49 @@ class _Watcher:
 
 
 def _print(document: dict[str, Any]) -> None:
-    points, tokens = document["points"], document["held_out_tokens"]
+    points, best = document["points"], document["points"][0]
     rows, held_out = document["rows"], document["held_out"]
-    title = f"{len(points):,} points: {rows - held_out:,} rows learnt, {held_out:,} predicted"
-    table = Table(title=title, title_justify="left")
-    names = [
-        name for name in ("prior", "concentration", "discount", "tilt", "alpha")
-        if any(name in point["settings"] for point in points)
-    ]  # fmt: skip
-    table.add_column("")
+    print(f"{len(points):,} points: {rows - held_out:,} rows learnt, {held_out:,} predicted\n")
+    Page().print(_table(points[:SHOWN], [name for name in HEADS if _is_told(name, points)]))
+    if len(points) > SHOWN:
+        print(f"and {len(points) - SHOWN:,} behind these")
+    per_token = best["per_token"]
+    also = "" if per_token is None else f", {per_token:,.4f} a token"
+    print(f"\nbest: {best['per_row']:,.2f} nats a row{also}")
+    print("behind: nats over all rows predicted; s.e.: in standard errors of the difference")
+    close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
+    if close:
+        others = "other point is" if close == 1 else "other points are"
+        print(f"{close:,} {others} within {DOUBT:g} standard errors of it")
+    if document["rejects"]:
+        print(f"{document['rejects']:,} records could not be used")
+
+
+def _is_told(name: str, points: list[dict[str, Any]]) -> bool:
+    """Return whether a setting tells points apart; the prior is always said."""
+    return name == "prior" or len({str(point["settings"].get(name)) for point in points}) > 1
+
+
+def _table(points: list[dict[str, Any]], names: list[str]) -> Table:
+    """Return points as a table that is at most 80 characters wide."""
+    table = Table(box=None, pad_edge=False, collapse_padding=len(names) > 3)
+    table.add_column("", no_wrap=True)
     for name in names:
-        table.add_column(name, justify="left" if name == "prior" else "right")
-    heads = [
-        "nats a row",
-        *(["a token"] if tokens else []),
-        "behind",
-        "s.e.",
-        "clusters",
-        "seconds",
-    ]
-    for head in heads:
+        table.add_column(HEADS[name], justify="left" if name == "prior" else "right", no_wrap=True)
+    for head in ("nats\na row", "behind", "s.e.", "clusters", "seconds"):
         table.add_column(head, justify="right", no_wrap=True)
-    for i, point in enumerate(points[:SHOWN]):
+    for i, point in enumerate(points):
         table.add_row(
             "best" if i == 0 else "",
             *(_setting(point["settings"].get(name)) for name in names),
             f"{point['per_row']:,.2f}",
-            *([f"{point['per_token']:.4f}"] if tokens else []),
             "" if i == 0 else f"{-point['behind']:,.1f}",
             "" if i == 0 else _in_errors(point),
             str(point["clusters"]),
             f"{point['seconds']:.2f}",
             style="bold" if i == 0 else None,
         )
-    Page().print(table)
-    if len(points) > SHOWN:
-        print(f"and {len(points) - SHOWN:,} points behind these")
-    print(
-        "behind: nats over all predicted rows, and how many standard errors of the difference "
-        "that is"
-    )
-    close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
-    if close:
-        print(f"{close:,} are within {DOUBT:g} standard errors of the best")
-    if document["rejects"]:
-        print(f"{document['rejects']:,} records could not be used")
+    return table
 
 
 def _setting(value: Any) -> str:

@@ -93,7 +93,7 @@ def size_of_grid(
     layout = _layout(panels, concentrations)
     n_across = sum(len(across) for across in layout.values())
     width = WIDE * max(n_across, 2 * len(layout)) + 0.3 * len(layout) + 1.8
-    return width, TALL * len(_sorted(alphas)) + 1.1
+    return width, TALL * max(len(_sorted(alphas)), 3) + 1.1
 
 
 def _layout(panels: Sequence[str], concentrations: Sequence[Any]) -> dict[str, list[Any]]:
