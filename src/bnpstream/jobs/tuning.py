@@ -205,7 +205,10 @@ def _parameters(prior: str, values: Values) -> Iterator[dict[str, Any]]:
 def read_prefix(
     source: Source, options: ModelOptions, n_rows: int, on_batch: Callable[[Status], None]
 ) -> tuple[Any, int]:
-    """Return the first rows that a model takes, and how many records it does not take."""
+    """Return the rows that a model takes of the first batches, and how many it does not take.
+
+    There are as many as are wanted, or somewhat more, if the source has them.
+    """
     plain = replace(options, passes=None, revisit=None, revisits=None)
     model = make_model(plain, source.schema.kind)
     feed = Feed(model, source, Journal(source.schema.names), Position())
@@ -222,13 +225,13 @@ def read_prefix(
     feed.run(Pace(min(n_rows, Pace.batch_rows)), enough, after, keep)
     if not parts:
         raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
-    return _joined(parts, n_rows), feed.journal.n_rejects
+    return _joined(parts), feed.journal.n_rejects
 
 
-def _joined(parts: list[Any], n_rows: int) -> Any:
-    """Return the first rows of all parts as one."""
+def _joined(parts: list[Any]) -> Any:
+    """Return the rows of all parts as one."""
     if isinstance(parts[0], list):
-        return [row for part in parts for row in part][:n_rows]
+        return [row for part in parts for row in part]
     if issparse(parts[0]):
-        return vstack(parts, format="csr")[:n_rows]
-    return np.concatenate(parts)[:n_rows]
+        return vstack(parts, format="csr")
+    return np.concatenate(parts)
