@@ -158,7 +158,7 @@ def test_options_override_the_file():
         ("[1]", "is no JSON object of settings"),
         ('{"alhpa": 1}', "there is no setting 'alhpa'; there are prior, concentration"),
         ('{"alpha": "much"}', "alpha is 'much'"),
-        ('{"concentration": "learn"}', "concentration is 'learn'"),
+        ('{"tilt": "learn"}', "tilt is 'learn'"),
         ('{"passes": 1.5}', "passes is 1.5"),
         ('{"prior": "nig", "discount": 0.5}', "the prior nig has no discount"),
         ('{"tuning": {"kind": "pictures"}}', "unknown kind, 'pictures'"),
@@ -190,20 +190,27 @@ def test_what_is_learnt_is_a_value(docword, tmp_path):
     assert found["alpha"] == "learn"
     assert {point["settings"]["alpha"] for point in found["tuning"]["points"]} == {"learn"}
     assert read_model_file(out).options.alpha is None
+    assert found["concentration"] in (1.0, 10.0, 100.0, 1000.0, "learn")
+    out.write_text('{"prior": "py", "concentration": "learn", "discount": 0.3}')
+    prior = make_prior(read_model_file(out).options)
+    assert (prior.learn, prior.discount) == (("concentration",), 0.3)
     run("fit", docword, "--config", out)
+    found = run_json("tune", docword, "--prior", "nig", "--concentration", "learn", "--alpha", 1)
+    (point,) = found["tuning"]["points"]
+    assert point["settings"] == {"prior": "nig", "concentration": "learn", "alpha": 1.0}
 
 
 def test_numbers_and_texts_are_tuned_too(table_file, texts, tmp_path):
     found = run_json("tune", table_file, "--prior", "dp", "--out", tmp_path / "m.json")
     assert found["tuning"]["held_out_tokens"] is None
-    assert len(found["tuning"]["points"]) == 4
+    assert len(found["tuning"]["points"]) == 5
     assert "alpha" not in found
     assert run_json("fit", table_file, "--config", tmp_path / "m.json")["rows"] == 60
     found = run_json("tune", texts, "--prior", "py", "--rows", 40, "--seed", 1)
     assert found["tuning"]["kind"] == "documents"
     assert (found["tuning"]["rows"], found["tuning"]["rejects"]) == (40, 1)
     assert found["tuning"]["held_out_tokens"] == 3 * 8
-    assert len(found["tuning"]["points"]) == 12  # four concentrations, three discounts
+    assert len(found["tuning"]["points"]) == 15  # four concentrations and learnt; discounts
 
 
 def test_people_get_a_table_and_a_picture(docword, tmp_path):
@@ -238,7 +245,7 @@ def test_the_edge_of_the_grid_is_pointed_out(docword):
         (("--prior", "dpp"), "there is no prior 'dpp'"),
         (("--prior", "dp", "--tilt", 1), "--tilt: none of the priors dp has a tilt"),
         (("--alpha", "much"), '--alpha much: give a number or "learn"'),
-        (("--concentration", "much"), "--concentration much: give a number"),
+        (("--tilt", "learn"), "--tilt learn: give a number"),
         (("--alpha", "-1"), "alpha must be > 0"),
         (("--held-out", 1), "--held-out 1.0"),
         (("--jobs", 0), "--jobs 0"),

@@ -84,8 +84,8 @@ PACE = (
 
 GRID = (
     Shared("prior", list[str], "Priors to try; by default dp and nig."),
-    Shared("concentration", list[str], "Values of a; by default those of the paper's grid."),
-    Shared("discount", list[str], "Values of sigma for ngg, stable and py."),
+    Shared("concentration", list[str], 'Values of a; by default those of the paper, and "learn".'),
+    Shared("discount", list[str], 'Values of sigma for ngg, stable and py; "learn" is one.'),
     Shared("tilt", list[str], "Values of tau; only a tau^sigma matters, so one, 1, is enough."),
     Shared("alpha", list[str], 'Base measures of counts of words; "learn" is one.'),
 )

@@ -179,9 +179,9 @@ def _edge(found: Tuning) -> str | None:
     """Return "least" or "largest" if the best concentration is that of its prior."""
     best = found.winner
     tried = {o.concentration for o in found.options if o.prior == best.prior}
-    if None in tried or len(tried) < 2:
-        return None
     numbers = sorted(value for value in tried if value is not None)
+    if len(numbers) < 2:
+        return None
     if best.concentration == numbers[-1]:
         return "largest"
     return "least" if best.concentration == numbers[0] else None

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import orjson
 
-from bnpstream.jobs.models import PARAMETERS_OF, Mixture, ModelOptions, OptionError, make_model
+from bnpstream.jobs.models import TAKES, Mixture, ModelOptions, OptionError, make_model
 from bnpstream.jobs.restoring import restored
 from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.runs.files import write_atomically
@@ -21,7 +21,7 @@ NAMES_OF_KINDS: dict[Kind, str] = {
     "table": "a table",
     "documents": "texts of any words",
 }
-LEARNABLE = ("alpha",)
+LEARNABLE = ("concentration", "discount", "alpha")
 """Settings that are learnt if they are left out, so that "learn" is a value for them."""
 
 
@@ -51,7 +51,7 @@ class ModelFile:
         said = {name: value for name, value in given.items() if value is not None}
         values = asdict(self.options)
         if "prior" in said and said["prior"] != (self.options.prior or "dp"):
-            values |= dict.fromkeys({name for names in PARAMETERS_OF.values() for name in names})
+            values |= dict.fromkeys({name for names in TAKES.values() for name in names})
         return ModelOptions(**(values | said))
 
     def make_model(self, options: ModelOptions, kind: Kind) -> Mixture:

@@ -14,7 +14,7 @@ from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.model_files import written
-from bnpstream.jobs.models import PARAMETERS_OF, ModelOptions, OptionError, make_model, make_prior
+from bnpstream.jobs.models import TAKES, ModelOptions, OptionError, make_model, make_prior
 from bnpstream.jobs.starting import RunOptions, versions
 from bnpstream.jobs.status import Answer, Pace, Status
 from bnpstream.likelihoods.multinomial import LEARN
@@ -92,8 +92,10 @@ class Tuning(NamedTuple):
     def shown(self, i: int) -> dict[str, Any]:
         """Return the settings of a point; what is learnt from the stream says so."""
         options = self.options[i]
-        learns = options.alpha is None and _has_alpha(options, self.kind)
-        return written(options) | ({"alpha": LEARN} if learns else {})
+        learnt = list(make_prior(options).learn)
+        if options.alpha is None and _has_alpha(options, self.kind):
+            learnt.append("alpha")
+        return {"prior": options.prior} | dict.fromkeys(learnt, LEARN) | written(options)
 
 
 def tune(
@@ -160,10 +162,10 @@ def options_grid(base: ModelOptions, values: Values, kind: Kind) -> list[ModelOp
     """
     priors = values.get("prior") or list(PRIORS)
     for name in priors:
-        if name not in PARAMETERS_OF:
+        if name not in TAKES:
             make_prior(ModelOptions(prior=name))  # says what there is
     for name in ("concentration", "discount", "tilt"):
-        if values.get(name) and not any(name in PARAMETERS_OF[prior] for prior in priors):
+        if values.get(name) and not any(name in TAKES[prior] for prior in priors):
             raise OptionError(f"--{name}: none of the priors {', '.join(priors)} has a {name}")
     candidates = [
         replace(base, prior=prior, **parameters)
@@ -172,8 +174,7 @@ def options_grid(base: ModelOptions, values: Values, kind: Kind) -> list[ModelOp
     ]
     alphas = values.get("alpha")
     if not alphas:
-        usual = [None if alpha == LEARN else alpha for alpha in ALPHAS]
-        alphas = usual if _has_alpha(base, kind) else [None]
+        alphas = _usual(ALPHAS) if _has_alpha(base, kind) else [None]
     return [
         replace(point, alpha=alpha)
         for point in distinct(candidates, make_prior)
@@ -186,18 +187,23 @@ def _has_alpha(options: ModelOptions, kind: Kind) -> bool:
     return options.likelihood == "multinomial" or (kind == "counts" and options.likelihood is None)
 
 
+def _usual(values: tuple[Any, ...]) -> list[float | None]:
+    """Return values for options, where None is learnt."""
+    return [None if value == LEARN else value for value in values]
+
+
 def _parameters(prior: str, values: Values) -> Iterator[dict[str, Any]]:
     """Yield the parameters that a prior is tried with."""
-    has = PARAMETERS_OF[prior]
+    has = TAKES[prior]
     tilts = (values.get("tilt") if "tilt" in has else None) or [None]
     discounts = (values.get("discount") or list(DISCOUNTS)) if "discount" in has else [None]
     for discount in discounts:
-        concentrations: list[Any] = values.get("concentration") or list(CONCENTRATIONS)
+        concentrations: list[Any] = values.get("concentration") or _usual(CONCENTRATIONS)
         if "concentration" not in has:
             concentrations = [None]
         elif "tilt" in has and not values.get("tilt") and not values.get("concentration"):
             sigma = 0.5 if discount is None else discount
-            concentrations = strengths(sigma)  # at tilt 1: those of the paper's grid
+            concentrations = [*strengths(sigma), None]  # at tilt 1: those of the paper's grid
         for concentration, tilt in product(concentrations, tilts):
             yield {"concentration": concentration, "discount": discount, "tilt": tilt}
 

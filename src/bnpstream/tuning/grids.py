@@ -8,15 +8,15 @@ inverse Gaussian process has 11, the Dirichlet process 4.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from numbers import Real
 from typing import Any, Literal, TypeVar
 
 from bnpstream.likelihoods import DirichletMultinomial
+from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.priors import GeneralizedGamma
 
 T = TypeVar("T")
 
-CONCENTRATIONS = (1.0, 10.0, 100.0, 1000.0)
+CONCENTRATIONS: tuple[float | Literal["learn"], ...] = (1.0, 10.0, 100.0, 1000.0, "learn")
 TILTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHAS: tuple[float | Literal["learn"], ...] = (0.02, 0.05, 0.1, 0.2, 0.5, "learn")
 """About those that the paper used, .1 and .5; short texts ask for less."""
@@ -27,7 +27,7 @@ EQUAL = 1e-9
 def paper_grid(
     discounts: Sequence[float] = (0.0, 0.5),
     alphas: Sequence[float | Literal["learn"]] | None = ALPHAS,
-    concentrations: Sequence[float] = CONCENTRATIONS,
+    concentrations: Sequence[float | Literal["learn"]] = CONCENTRATIONS,
     tilts: Sequence[float] = TILTS,
 ) -> dict[str, list[Any]]:
     """Return the paper's grid over (a, tau), without redundant points, times base measures.
@@ -38,8 +38,10 @@ def paper_grid(
         sigma: 0 is the Dirichlet process, .5 the normalized inverse Gaussian process.
     alphas : sequence of float or "learn", or None
         Base measures of counts of words; None leaves the likelihood to the estimator.
-    concentrations, tilts : sequence of float
-        a and tau. Priors are given as (a tau^sigma, 1), which is the same.
+    concentrations : sequence of float or "learn"
+        a. The paper does not learn it.
+    tilts : sequence of float
+        tau. Priors are given as (a tau^sigma, 1), which is the same.
 
     Returns
     -------
@@ -49,17 +51,18 @@ def paper_grid(
     Examples
     --------
     >>> from bnpstream.tuning import paper_grid
-    >>> grid = paper_grid()
-    >>> [prior.concentration for prior in grid["prior"] if prior.discount == 0.0]
+    >>> given = [prior for prior in paper_grid()["prior"] if not prior.learn]
+    >>> [prior.concentration for prior in given if prior.discount == 0.0]
     [1.0, 10.0, 100.0, 1000.0]
-    >>> [round(prior.concentration, 1) for prior in grid["prior"] if prior.discount == 0.5]
+    >>> [round(prior.concentration, 1) for prior in given if prior.discount == 0.5]
     [0.3, 1.0, 3.2, 10.0, 31.6, 100.0, 316.2, 1000.0, 3162.3, 10000.0, 31622.8]
     """
-    priors = [
-        GeneralizedGamma(strength, sigma)
-        for sigma in discounts
-        for strength in strengths(sigma, concentrations, tilts)
-    ]
+    priors = []
+    for sigma in discounts:
+        given = strengths(sigma, concentrations, tilts)
+        priors += [GeneralizedGamma(strength, sigma) for strength in given]
+        if LEARN in concentrations:
+            priors.append(GeneralizedGamma(1.0, sigma).learning("concentration"))
     grid: dict[str, list[Any]] = {"prior": distinct(priors)}
     if alphas is not None:
         grid["likelihood"] = [DirichletMultinomial(alpha) for alpha in alphas]
@@ -68,12 +71,13 @@ def paper_grid(
 
 def strengths(
     discount: float,
-    concentrations: Sequence[float] = CONCENTRATIONS,
+    concentrations: Sequence[float | Literal["learn"]] = CONCENTRATIONS,
     tilts: Sequence[float] = TILTS,
 ) -> list[float]:
-    """Return the values of a tau^sigma, each once, in ascending order."""
+    """Return the values of a tau^sigma, each once, in ascending order; "learn" has none."""
+    numbers = [a for a in concentrations if not isinstance(a, str)]
     found: list[float] = []
-    for strength in sorted(a * tau**discount for a, tau in product(concentrations, tilts)):
+    for strength in sorted(a * tau**discount for a, tau in product(numbers, tilts)):
         if not found or not math.isclose(strength, found[-1], rel_tol=EQUAL):
             found.append(float(strength))
     return found
@@ -108,15 +112,8 @@ def distinct(values: Iterable[T], prior_of: Callable[[T], Any] = lambda value: v
 
 def _same(one: Any, other: Any) -> bool:
     """Return whether two priors are the same, by the law above or as they are written."""
-    if not (_has_strength(one) and _has_strength(other)):
+    if not (isinstance(one, GeneralizedGamma) and isinstance(other, GeneralizedGamma)):
         return bool(one == other)
-    ways = [(prior.discount, prior.auxiliary, prior.cluster_count) for prior in (one, other)]
+    ways = [(p.discount, p.learn, p.auxiliary, p.cluster_count) for p in (one, other)]
     here, there = (prior.concentration * prior.tilt**prior.discount for prior in (one, other))
     return ways[0] == ways[1] and math.isclose(here, there, rel_tol=EQUAL)
-
-
-def _has_strength(prior: Any) -> bool:
-    """Return whether a tau^sigma is a number: what is to be learnt is none."""
-    return isinstance(prior, GeneralizedGamma) and all(
-        isinstance(value, Real) for value in (prior.concentration, prior.discount, prior.tilt)
-    )

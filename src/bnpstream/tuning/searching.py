@@ -184,7 +184,7 @@ def grid_search(
     ...     StreamingMixture(), stream, paper_grid(alphas=(0.1, 0.5)), n_prefix=200
     ... )
     >>> len(result.points), result.n_train, result.n_held_out
-    (30, 160, 40)
+    (34, 160, 40)
     >>> result.best.parameters["likelihood"]
     DirichletMultinomial(alpha=0.5)
     >>> result.best_estimator.fit(stream).n_samples_seen_
