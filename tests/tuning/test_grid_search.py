@@ -291,3 +291,15 @@ def test_a_score_that_is_no_number_is_refused():
 
     with pytest.raises(ValueError, match="scores held-out row 5 as nan"):
         grid_search(Broken(likelihood=DirichletMultinomial(0.1)), documents(30), {"prior": ["dp"]})
+
+
+def test_on_kos_alpha_is_what_the_paper_chose_unless_it_is_learnt(kos):
+    """The paper's .1 was found by repeated trials."""
+    result = grid_search(StreamingMixture(), kos.counts, paper_grid((0.0,)), seed=0, n_jobs=2)
+    by_alpha = {}
+    for point in result.points:
+        alpha = point.parameters["likelihood"].alpha
+        by_alpha[alpha] = max(by_alpha.get(alpha, -np.inf), point.score)
+    assert max(by_alpha, key=by_alpha.get) == "learn"
+    assert by_alpha.pop("learn") > max(by_alpha.values()) + 3000
+    assert max(by_alpha, key=by_alpha.get) in (0.05, 0.1, 0.2)

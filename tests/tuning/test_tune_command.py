@@ -298,15 +298,3 @@ def test_grids_of_options_leave_redundant_points_out():
     assert all(point.threshold == 0.6 for point in points)
     with pytest.raises(OptionError, match="concentration"):
         options_grid(ModelOptions(), {"concentration": [-1.0]}, "counts")
-
-
-def test_kos(kos, tmp_path):
-    """The paper chose alpha = .1 by repeated trials; learning the base measure is better still."""
-    result = grid_search(StreamingMixture(), kos.counts, paper_grid((0.0,)), seed=0, n_jobs=2)
-    by_alpha = {}
-    for point in result.points:
-        alpha = point.parameters["likelihood"].alpha
-        by_alpha[alpha] = max(by_alpha.get(alpha, -np.inf), point.score)
-    assert max(by_alpha, key=by_alpha.get) == "learn"
-    assert by_alpha.pop("learn") > max(by_alpha.values()) + 3000
-    assert max(by_alpha, key=by_alpha.get) in (0.05, 0.1, 0.2)
