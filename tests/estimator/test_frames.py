@@ -201,7 +201,7 @@ def test_a_likelihood_given_in_mid_stream_takes_over():
         (Gaussian(mean=[0.0] * 2, covariance=np.eye(2)), "needs other statistics.*call fit"),
         (DiagonalGaussian(mean=[0.0], variance=[1.0]), "needs other statistics.*call fit"),
         (Poisson(mean=[1.0] * 3), "needs other statistics.*call fit"),
-        (DirichletMultinomial(), "needs other statistics.*call fit"),
+        (DirichletMultinomial(0.1), "needs other statistics.*call fit"),
     ],
 )
 def test_a_likelihood_of_other_statistics_cannot_take_over(other, message):

@@ -101,13 +101,14 @@ def test_any_split_about_the_prefix_gives_the_same_bits(stream, options):
 
 
 def test_rows_beyond_the_prefix_do_not_change_what_is_learnt():
-    table = real()
+    """Until there are twice as many, and the scale is looked at again."""
+    table = real()[: 2 * PREFIX - 1]
     one = mixture("gaussian").partial_fit(table)
     other = mixture("gaussian").partial_fit(np.vstack([table[:PREFIX], 1e3 + table[PREFIX:]]))
     assert repr(one.likelihood_) == repr(other.likelihood_)
-    learnt = Gaussian().informed(table[:PREFIX])
+    learnt, scale = Gaussian().informed(table[:PREFIX]), one._learner.scale
     np.testing.assert_array_equal(one.likelihood_.mean, learnt.mean)
-    np.testing.assert_array_equal(one.likelihood_.covariance, learnt.covariance)
+    np.testing.assert_array_equal(one.likelihood_.covariance, scale * learnt.covariance)
     assert not np.array_equal(one.likelihood_.mean, Gaussian().informed(table).mean)
 
 
@@ -191,11 +192,17 @@ def test_the_caller_may_reuse_its_array_while_rows_are_kept():
     assert bits(model.state_) == bits(whole.state_)
 
 
-def test_sparse_whole_numbers_wait_for_nothing():
+def test_sparse_whole_numbers_are_counts_whatever_comes():
     counts = csr_array(np.round(np.abs(real())).astype(int))
     model = mixture("auto").partial_fit(counts[:2])
-    assert "prefix_" not in vars(model)
+    assert isinstance(model.prefix_.likelihood, DirichletMultinomial)
     assert isinstance(model.likelihood_, DirichletMultinomial)
+
+
+def test_what_is_given_waits_for_nothing():
+    counts = csr_array(np.round(np.abs(real())).astype(int))
+    model = StreamingMixture("nig", DirichletMultinomial(0.1)).partial_fit(counts[:2])
+    assert "prefix_" not in vars(model)
 
 
 # --- bad rows -------------------------------------------------------------------------------------

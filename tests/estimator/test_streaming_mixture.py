@@ -41,10 +41,10 @@ def same_bits(one: StreamingMixture, other: StreamingMixture) -> bool:
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_any_split_gives_the_same_bits(prior, engine):
-    whole = StreamingMixture(prior, engine=engine).fit(X)
+    whole = StreamingMixture(prior, DirichletMultinomial(0.1), engine=engine).fit(X)
     evidence = whole.log_evidence_
     for cuts in ([1], [149], [16, 17, 90], list(range(1, 150))):
-        parts = StreamingMixture(prior, engine=engine)
+        parts = StreamingMixture(prior, DirichletMultinomial(0.1), engine=engine)
         seen = [parts.partial_fit(X[rows]).log_evidence_ for rows in np.split(np.arange(150), cuts)]
         assert same_bits(whole, parts)
         assert np.array_equal(np.concatenate(seen), evidence)
@@ -69,7 +69,7 @@ def test_every_kind_of_matrix_gives_the_same_bits(kind):
 
 
 def test_evidence_is_the_score_before_the_row_is_absorbed():
-    model = StreamingMixture("nig", min_responsibility=0.0)
+    model = StreamingMixture("nig", DirichletMultinomial(0.1), min_responsibility=0.0)
     model.partial_fit(X[:100])
     ahead = model.score_samples(X[100:101])
     total = model.total_log_evidence_
@@ -196,7 +196,7 @@ def test_default_threshold_is_a_tenth_or_the_discount():
 def test_strings_stand_for_objects():
     assert same_bits(
         StreamingMixture("dp", "multinomial").fit(X),
-        StreamingMixture(dirichlet_process(1.0), DirichletMultinomial(0.1)).fit(X),
+        StreamingMixture(dirichlet_process(1.0).learning(), DirichletMultinomial()).fit(X),
     )
 
 

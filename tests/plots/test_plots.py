@@ -12,6 +12,7 @@ from bnpstream.plots import (
     plot_clusters,
     plot_events,
     plot_evidence,
+    plot_grid,
     plot_means,
     plot_trend,
     plot_weights,
@@ -117,6 +118,41 @@ def test_means_are_images_heaviest_first(ax):
         "10.0%\na",
     ]
     assert ax.images[0].get_array().tolist() == [[0, 0], [1, 0]]
+
+
+def test_a_grid_has_a_panel_a_prior_and_numbers_in_order():
+    panels = ["dp", "dp", "dp", "nig", "nig"]
+    axes = plot_grid(
+        panels,
+        [100.0, 1.0, 1.0, "learn", 2e4],
+        [0.1, 0.1, "learn", 0.1, 0.02],
+        [-9.0, -9.25, -7.5, -20.0, -2007.5],
+        Figure(),
+    )
+    assert [ax.get_title() for ax in axes] == ["dp", "nig"]
+    ticks = [[label.get_text() for label in ax.get_xticklabels()] for ax in axes]
+    assert ticks == [["1", "100"], ["20k", "learn"]]
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == ["0.02", "0.1", "learn"]
+    written = [{(t.get_position()): t.get_text() for t in ax.texts} for ax in axes]
+    assert written == [
+        {(1, 1): "1.5", (0, 1): "1.8", (0, 2): "best"},
+        {(1, 1): "12", (0, 0): "2k"},
+    ]
+    cells = axes[0].images[0].get_array().filled(np.nan)  # what was not tried is empty
+    np.testing.assert_array_equal(cells, [[np.nan, np.nan], [1.75, 1.5], [0.0, np.nan]])
+    frame = axes[0].patches[0].get_bbox()
+    assert (frame.x0 < 0 < frame.x1, frame.y0 < 2 < frame.y1) == (True, True)
+    assert axes[1].patches[:] == []
+    axes[0].figure.savefig("/dev/null", format="svg")
+
+
+@pytest.mark.parametrize("scores", [[-5.0], [-5.0, -5.0, -5.0]])
+def test_a_grid_without_differences_can_be_drawn(scores):
+    n = len(scores)
+    (ax,) = plot_grid(["dp"] * n, list(range(n)), [""] * n, scores, Figure())
+    assert [text.get_text() for text in ax.texts] == ["best"] + ["0.00"] * (n - 1)
+    assert ax.get_ylabel() == ""
+    ax.figure.savefig("/dev/null", format="svg")
 
 
 def test_nothing_to_draw_is_no_error():

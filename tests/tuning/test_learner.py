@@ -11,10 +11,12 @@ from bnpstream.inference import adf
 from bnpstream.likelihoods.multinomial import mean_of
 from bnpstream.mixture import Model
 from bnpstream.priors import dirichlet_process
-from bnpstream.tuning.learner import BaseLearner, Trial
-from bnpstream.tuning.strength import search
+from bnpstream.tuning import Learner, Trial
+from bnpstream.tuning.climbing import search
 
-SETTINGS = adf.Settings(0.1, 1e-4)
+TRIAL = Trial(
+    lambda prior: adf.Settings(0.1, 1e-4), lambda model, batch: model.kernel_arguments(batch)
+)
 
 
 def corpus(n, strength=200.0, words=120, clusters=12, seed=0):
@@ -29,10 +31,6 @@ def model(**settings):
     return StreamingMixture("nig", DirichletMultinomial("learn"), prefix_rows=100, **settings)
 
 
-def kernel_for(model, batch):
-    return model.kernel_arguments(batch)
-
-
 def same(one, other):
     here, there = one.to_tensors(), other.to_tensors()
     for document in (here.document, there.document):
@@ -43,7 +41,7 @@ def same(one, other):
         assert array.tobytes() == there.arrays[name].tobytes(), name
 
 
-@pytest.mark.parametrize("top", [3.0, 37.0, 350.0, 6000.0])
+@pytest.mark.parametrize("top", [0.03, 0.37, 3.5, 60.0])
 def test_the_search_climbs_to_the_top(top):
     asked = []
 
@@ -51,47 +49,47 @@ def test_the_search_climbs_to_the_top(top):
         asked.append(c)
         return -(abs(math.log(c / top)) ** 1.5)
 
-    found = search(score, 400.0, 2.0, 12)
+    found = search(score, 1.0, 2.0, 12)
     assert abs(math.log(found / top)) < 0.35
     assert len(asked) <= 12
     assert len(asked) == len(set(asked))
 
 
 def test_the_search_stays_within_bounds():
-    assert search(lambda c: c, 400.0, 2.0, 50) <= 1e6
-    assert search(lambda c: -c, 400.0, 2.0, 50) >= 1.0
-    assert search(lambda c: 0.0, 400.0, 2.0, 50) == pytest.approx(400.0, rel=1)
+    assert search(lambda c: c, 1.0, 2.0, 50) <= 4096.0
+    assert search(lambda c: -c, 1.0, 2.0, 50) >= 1 / 512
+    assert search(lambda c: 0.0, 1.0, 2.0, 50) == pytest.approx(1.0, rel=1)
 
 
-def test_the_strength_is_what_predicts_best():
+def test_the_scale_is_what_predicts_best():
     """Against a fine grid over the same rows, the slow way."""
     rows = corpus(100, strength=60.0)
     prior = dirichlet_process(1.0)
-    batch = DirichletMultinomial().encode(rows)
-    learner = BaseLearner(100)
-    learner.first(Trial(prior, SETTINGS, kernel_for), batch)
+    learner = Learner(100)
+    guessed = DirichletMultinomial().informed(rows)
+    learner.first(TRIAL, Model(prior, guessed), guessed.encode(rows))
     mean = mean_of(np.asarray(rows[:60].sum(axis=0), float))
+    guess = guessed.alpha.sum()
 
-    def evidence(strength):
-        likelihood = DirichletMultinomial(strength * mean)
+    def evidence(scale):
+        likelihood = DirichletMultinomial(guess * scale * mean)
         model = StreamingMixture(prior, likelihood, engine="reference", new_cluster_threshold=0.1)
         model.partial_fit(rows[:60])
         before = model.total_log_evidence_
         return model.partial_fit(rows[60:]).total_log_evidence_ - before
 
-    grid = np.geomspace(10, 5000, 40)
+    grid = np.geomspace(10, 5000, 40) / guess
     best = max(map(evidence, grid))
-    assert evidence(learner.strength) > best - 10.0
-    assert evidence(learner.strength) > evidence(4.0 * learner.strength) + 10.0
+    assert evidence(learner.scale) > best - 10.0
+    assert evidence(learner.scale) > evidence(4.0 * learner.scale) + 10.0
 
 
 def test_alpha_is_the_smoothed_frequency_of_all_rows_at_every_doubling():
     rows = corpus(900)
-    learnt = model()
+    learnt, guess = model(), DirichletMultinomial().informed(rows[:100]).alpha
     for start, stop in ((0, 100), (100, 199)):
         learnt.partial_fit(rows[start:stop])
-        mean = mean_of(np.asarray(rows[:100].sum(axis=0), float))
-        np.testing.assert_allclose(learnt.likelihood_.alpha, learnt._learner.strength * mean)
+        np.testing.assert_allclose(learnt.likelihood_.alpha, learnt._learner.scale * guess)
     alpha = learnt.likelihood_.alpha
     for seen, known in ((200, 200), (399, 200), (400, 400), (799, 400), (900, 800)):
         learnt.partial_fit(rows[learnt.n_samples_seen_ : seen])
@@ -173,4 +171,5 @@ def test_the_first_state_is_the_prior():
     likelihood = DirichletMultinomial("learn").informed(corpus(50))
     state = adf.init(Model(dirichlet_process(1.0), likelihood), 121)
     assert state.n_clusters == 0
-    assert likelihood.alpha.sum() == pytest.approx(400.0)
+    used = np.count_nonzero(np.asarray(corpus(50).sum(axis=0)))
+    assert likelihood.alpha.sum() == pytest.approx(0.5 * used)

@@ -17,6 +17,7 @@ from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
+from bnpstream.jobs.model_files import read_model_file
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.starting import RunOptions, start
 from bnpstream.jobs.status import Answer, Pace
@@ -71,8 +72,10 @@ def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     if about_source["columns"] is not None:
         names = about_source["columns"].split(",")
         about_source["columns"] = tuple(name.strip() for name in names)
+    file = None if given.get("config") is None else read_model_file(given["config"])
+    model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
     return RunOptions(
-        tuple(source), Options(**about_source), ModelOptions(**about_model), given["follow"]
+        tuple(source), Options(**about_source), model, given.get("follow", False), file
     )
 
 

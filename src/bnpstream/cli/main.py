@@ -45,7 +45,7 @@ def demo(
 
 
 @app.command()
-@o.takes(Model=(*o.MODEL, *o.PASSES), Source=o.SOURCE, Run=o.PACE)
+@o.takes(Model=(*o.CONFIG, *o.MODEL, *o.PASSES), Source=o.SOURCE, Run=o.PACE)
 def fit(source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> None:
     """Absorb a source in order and keep what was learnt in a run directory.
 
@@ -59,7 +59,7 @@ def fit(source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> No
 
 
 @app.command()
-@o.takes(Model=o.MODEL, Source=o.SOURCE, Run=o.PACE)
+@o.takes(Model=(*o.CONFIG, *o.MODEL), Source=o.SOURCE, Run=o.PACE)
 def stream(source: o.Sources = None, **given: Any) -> None:
     """Answer every record with a line of JSON, learning from it: its cluster, how sure, how novel.
 
@@ -71,6 +71,38 @@ def stream(source: o.Sources = None, **given: Any) -> None:
         from bnpstream.cli.feed import run_stream
 
         run_stream(source or ["-"], given)
+
+
+@app.command()
+@o.takes(
+    Grid=o.GRID,
+    Model=(*o.without(o.MODEL, *(one.name for one in o.GRID)), *o.PASSES),
+    Source=o.without(o.SOURCE, "follow"),
+    Run=o.named(o.PACE, "quiet", "log_json"),
+)
+def tune(
+    source: o.Sources = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file for fit --config.")] = None,
+    rows: Annotated[int, typer.Option(help="First rows to use.", min=2)] = 1000,
+    held_out: Annotated[float, typer.Option(help="Share to predict: the last of them.")] = 0.2,
+    seed: Annotated[
+        int | None, typer.Option(help="Predict rows anywhere among them.", min=0)
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Points at a time; -1 for all cores.", min=-1)] = 1,
+    plot: Annotated[Path | None, typer.Option(help="Heat map, as .png, .svg or .pdf.")] = None,
+    as_json: o.AsJson = False,
+    **given: Any,
+) -> None:
+    """Try priors and base measures on the first rows of a source; keep what predicts best.
+
+    Every point of the grid learns most of the rows in one pass and predicts the others. Options of
+    the grid may be given several times. fit --config uses the best point, from the first row on.
+    """
+    with reported():
+        from bnpstream.cli.tuning import Outputs, run_tune
+
+        plan = {"rows": rows, "held_out": held_out, "seed": seed, "n_jobs": jobs}
+        run_tune(source or [], given, plan, Outputs(out, plot, as_json))
 
 
 @app.command()

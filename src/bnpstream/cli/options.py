@@ -74,6 +74,7 @@ MODEL = (
         "Rows, or with --time-field a time (7d, 36h, 90m, 30s), after which a row counts for half.",
     ),
 )
+CONFIG = (Shared("config", Path, "JSON file of these options, as tune writes; they override it."),)
 PASSES = (Shared("passes", int, "Passes over all rows (EP), which are kept in memory.", least=1),)
 PACE = (
     Shared("out", Path, "Run directory, where all that was learnt is kept.", ("--out",)),
@@ -86,6 +87,25 @@ PACE = (
     Shared("quiet", bool, "No progress.", ("--quiet", "-q"), False),
     Shared("log_json", bool, "Progress as JSON lines on standard error.", ("--log-json",), False),
 )
+
+GRID = (
+    Shared("prior", list[str], "Priors to try; by default dp and nig."),
+    Shared("concentration", list[str], 'Values of a; by default those of the paper, and "learn".'),
+    Shared("discount", list[str], 'Values of sigma for ngg, stable and py; "learn" is one.'),
+    Shared("tilt", list[str], "Values of tau; only a tau^sigma matters, so one, 1, is enough."),
+    Shared("alpha", list[str], 'Base measures of counts of words; "learn" is one.'),
+)
+"""Options of `MODEL` that may be given several times."""
+
+
+def named(options: tuple[Shared, ...], *names: str) -> tuple[Shared, ...]:
+    """Return some options, by name."""
+    return tuple(one for one in options if one.name in names)
+
+
+def without(options: tuple[Shared, ...], *names: str) -> tuple[Shared, ...]:
+    """Return all other options."""
+    return tuple(one for one in options if one.name not in names)
 
 
 def takes(**groups: tuple[Shared, ...]) -> Callable[[Callable[..., None]], Callable[..., None]]:

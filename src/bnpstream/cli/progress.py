@@ -59,18 +59,23 @@ class ProgressDisplay:
 
     def __call__(self, status: Status) -> None:
         """Show a status."""
+        self.show(status.stage, status.fraction, _numbers(status), plain(status))
+
+    def show(
+        self, stage: str, fraction: float | None, numbers: str, document: dict[str, Any]
+    ) -> None:
+        """Show where a job stands, to people by the former and to machines by the last."""
         if self._bar is not None:
-            total = None if status.fraction is None else 1.0
             self._bar.update(
                 self._task,
-                description=status.stage,
-                total=total,
-                completed=status.fraction or 0.0,
-                numbers=_numbers(status),
+                description=stage,
+                total=None if fraction is None else 1.0,
+                completed=fraction or 0.0,
+                numbers=numbers,
             )
         elif self._log_json and time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
-            sys.stderr.buffer.write(orjson.dumps(plain(status), option=orjson.OPT_APPEND_NEWLINE))
+            sys.stderr.buffer.write(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
             sys.stderr.flush()
 
 

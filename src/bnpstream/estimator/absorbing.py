@@ -28,18 +28,21 @@ from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.visits import Absorbed, Record
-from bnpstream.likelihoods import Batch, DirichletMultinomial, Likelihood
+from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import Model
 from bnpstream.mixture.saving import window_arrays, window_from
 from bnpstream.mixture.window import Window
-from bnpstream.tuning.learner import BaseLearner, Trial
+from bnpstream.tuning import Learner, Trial
 
 Floats = NDArray[np.float64]
 
-LEARNT = ("_given", "_finishing", "_learner")
+LEARNT = ("_given", "_prior_given", "_finishing", "_learner")
 """What else a call leaves behind; scikit-learn has private attributes of its own."""
-PROVISIONAL = (*PER_ROW, "absorbed_", "state_", "window_", "lineage_", "epochs_", "likelihood_")
+PROVISIONAL = (
+    *PER_ROW,
+    *("absorbed_", "state_", "window_", "lineage_", "epochs_", "prior_", "likelihood_"),
+)
 
 
 class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstimator):
@@ -80,9 +83,10 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
         if likelihood.is_informed:
             weights = require_weights(sample_weight, rows)
             batch = self._checked(X, rows, likelihood, reset=fresh)
-            self._kernel(Model(self._prior(), likelihood), batch)
+            model = Model(self._prior(), likelihood)
+            self._kernel(model, batch)
             if fresh:
-                self._start(likelihood, batch)
+                self._start(model, batch, Learner(n_prefix) if model.prior.learn else None)
             return self._visit(batch, weights, stamps, schedule)
         likelihood.check_rows(rows)
         weights = require_weights(sample_weight, rows)
@@ -102,55 +106,70 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             return self.prefix_.stamps() is not None
         return self.clock_.by_time if "clock_" in vars(self) else None
 
-    def _learn(self, prefix: Prefix, *, hasty: bool = False) -> tuple[Likelihood, Batch]:
-        """Return the likelihood that the first rows make of what is open, and all rows encoded.
+    def _learn(self, prefix: Prefix) -> tuple[Model, Batch, Learner | None]:
+        """Return the model that the first rows make of what is open, and all rows encoded.
 
-        In haste a base measure is guessed instead of searched for.
+        Last comes what goes on learning.
         """
         rows = prefix.rows()
-        inform = prefix.likelihood.informed if hasty else partial(self._informed, prefix.likelihood)
-        likelihood = inform(rows[: self.prefix_rows])
+        first = rows[: self.prefix_rows]
+        model, learner = self._informed(prefix.likelihood.chosen(first), first)
         try:
-            batch = likelihood.encode(rows)
+            batch = model.likelihood.encode(rows)
         except ValueError:  # a row of the last call, beyond those that it was learnt from
-            likelihood.encode(prefix.last())
+            model.likelihood.encode(prefix.last())
             raise
-        self._kernel(Model(self._prior(), likelihood), batch)
-        return likelihood, batch
+        self._kernel(model, batch)
+        return model, batch, learner
 
-    def _informed(self, likelihood: Likelihood, rows: Any) -> Likelihood:
-        """Return a likelihood with what it leaves open taken from the first rows."""
-        informed = likelihood.informed(rows)
-        learns = isinstance(likelihood, DirichletMultinomial) and not likelihood.is_informed
-        if not learns:
-            return informed
-        self._learner = BaseLearner(rows.shape[0])
-        return self._learner.first(self._trial(), informed.encode(rows))
+    def _informed(self, likelihood: Likelihood, rows: Any) -> tuple[Model, Learner | None]:
+        """Return the model with what is left open taken from the first rows."""
+        guess, learner = (
+            Model(self._prior(), likelihood.informed(rows)),
+            Learner(int(rows.shape[0])),
+        )
+        if likelihood.scale_is_open:
+            batch = guess.likelihood.encode(rows)
+            return learner.first(self._trial(), guess, batch), learner
+        return guess, learner if guess.prior.learn else None
 
     def _successor(self) -> Likelihood:
-        """Return the likelihood given since the last call; then nothing more is learnt."""
+        """Return the likelihood given since the last call; no other is learnt from then on."""
         likelihood = super()._successor()
-        self.__dict__.pop("_learner", None)
+        if "_learner" in vars(self):
+            self._learner.scale = None
         return likelihood
 
+    def _model(self) -> Model:
+        """Return prior and likelihood as they are now; of a filling prefix, the throw-away ones."""
+        return self._provisional()._model() if "prefix_" in vars(self) else super()._model()
+
     def _trial(self) -> Trial:
-        return Trial(self._prior(), self._settings(), self._kernel)
+        given = self.new_cluster_threshold
+        return Trial(self._settings_for, self._kernel, 1.0 if given is None else float(given))
 
     def _begin(
-        self, schedule: window.Schedule | None, likelihood: Likelihood, batch: Batch
+        self,
+        schedule: window.Schedule | None,
+        model: Model,
+        batch: Batch,
+        learner: Learner | None,
     ) -> bool:
         """Absorb all rows that were kept; see `_absorb`."""
         prefix = self.prefix_
         del self.prefix_
-        self._start(likelihood, batch)
+        self._start(model, batch, learner)
         revised = self._visit(batch, prefix.weights(), prefix.stamps(), schedule)
         for name in PER_ROW:
             setattr(self, name, getattr(self, name)[-prefix.n_last :])
         return revised
 
-    def _start(self, likelihood: Likelihood, batch: Batch) -> None:
+    def _start(self, model: Model, batch: Batch, learner: Learner | None) -> None:
         """Make the posterior of no rows."""
-        self._take(likelihood)
+        self._take(model.likelihood)
+        self._take_prior(model.prior)
+        if learner is not None:
+            self._learner = learner
         self.state_ = adf.init(self._model(), batch.n_statistics)
         self.window_ = Window()
         self.lineage_ = []
@@ -190,7 +209,7 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
     def _learning(
         self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None
     ) -> Iterator[window.Outcome]:
-        """Absorb rows; where a base measure is learnt, stop at the rows at which it changes."""
+        """Absorb rows; where something is learnt, stop at the rows at which it changes."""
         start, learner = 0, vars(self).get("_learner")
         while start < len(batch):
             room = len(batch)
@@ -199,13 +218,14 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             part = batch.part(start, start + room)
             fading = None if ticks is None else ticks.part(start, start + len(part))
             if learner is not None:
-                learner.watch(self._trial(), part, self.state_)
+                learner.watch(self._trial(), self._model(), part, self.state_)
             yield from self._outcomes(part, fading, schedule)
             start += len(part)
             if learner is not None:
-                better = learner.again(self.state_)
+                better = learner.again(self._trial(), self._model(), self.state_)
                 if better is not None:
-                    self._take(better)
+                    self._take_prior(better.prior)
+                    self._take(better.likelihood)
 
     def _outcomes(
         self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None
@@ -259,8 +279,7 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
         if self.prefix_.provisional is None:
             model = self._unfitted()
             model.prefix_ = copy(self.prefix_)
-            first = model._learn(model.prefix_, hasty=True)
-            model._begin(self._schedule(batch_fit=False), *first)
+            model._begin(self._schedule(batch_fit=False), *model._learn(model.prefix_))
             self.prefix_.provisional = model
         return cast(Self, self.prefix_.provisional)
 
@@ -311,6 +330,8 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             return
         document["likelihood"] = encode(self.likelihood_)
         self._save_clock(document)
+        if self.prior_.learn:
+            document["prior"] = encode(self.prior_)
         if "_learner" in vars(self):
             self._learner.save_into(document, arrays)
         document["keep_rows"] = self.window_.keep_rows
@@ -330,8 +351,9 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             return
         self._take(decode(document["likelihood"], classes))
         self._load_clock(document)
+        self._take_prior(decode(document["prior"]) if "prior" in document else self._prior())
         if "learner" in document:
-            self._learner = BaseLearner.load_from(document, arrays)
+            self._learner = Learner.load_from(document, arrays, self.likelihood_)
         self.state_, self.lineage_ = posterior_from(arrays, paired=self.likelihood_.paired)
         self.window_ = window_from(
             arrays, self.likelihood_, self.state_, keep_rows=document["keep_rows"]

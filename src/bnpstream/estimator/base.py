@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     """A mixture model given by the parameters `prior`, `likelihood` and `engine`.
 
-    Fitted, it has `likelihood_`: the likelihood with nothing left open.
+    Fitted, it has `prior_` and `likelihood_`, with nothing left open.
     """
 
     prior: Prior | str
@@ -40,9 +40,16 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     engine: Literal["auto", "compiled", "reference"]
     n_jobs: int | None
     likelihood_: Likelihood
+    prior_: Prior
 
     def _prior(self) -> Prior:
-        return resolve_prior(self.prior)
+        """Return the prior as it was given, or what was learnt of it since."""
+        given = resolve_prior(self.prior)
+        return self.prior_ if vars(self).get("_prior_given") == given else given
+
+    def _take_prior(self, prior: Prior) -> None:
+        """Use a prior from now on, learnt from what was given."""
+        self.prior_, self._prior_given = prior, resolve_prior(self.prior)
 
     def _open_likelihood(self) -> Likelihood:
         """Return the likelihood as it was given: it may leave something open."""

@@ -92,8 +92,11 @@ class ScheduledEstimator(MixtureEstimator):
         return None
 
     def _settings(self) -> adf.Settings:
+        return self._settings_for(self._prior())
+
+    def _settings_for(self, prior: Prior) -> adf.Settings:
         return settings_of(
-            self._prior(),
+            prior,
             self.new_cluster_threshold,
             self.min_responsibility,
             self.prune_threshold,

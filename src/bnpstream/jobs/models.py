@@ -1,24 +1,25 @@
 """From settings that can be written down to a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.estimator.base import require_whole
 from bnpstream.estimator.settings import settings_of
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
-from bnpstream.likelihoods.multinomial import LEARN
-from bnpstream.priors import (
-    GeneralizedGamma,
-    PitmanYor,
-    Prior,
-    dirichlet_process,
-    normalized_inverse_gaussian,
-    normalized_stable,
-)
+from bnpstream.priors import NAMED_PRIORS, Prior
 from bnpstream.streams.records import Kind
 
 Mixture = StreamingMixture | DocumentMixture
+
+TAKES = {
+    "dp": ("concentration",),
+    "nig": ("concentration", "tilt"),
+    "ngg": ("concentration", "discount", "tilt"),
+    "stable": ("discount",),
+    "py": ("concentration", "discount"),
+}
+"""What can be said of a prior."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class ModelOptions:
     prior : {"dp", "nig", "ngg", "stable", "py"}, optional
         How clusters arise; by default "dp".
     concentration, discount, tilt : float, optional
-        Its parameters, as far as it has them.
+        Its parameters, as far as it has them; what is not given is learnt from the stream, a tilt
+        is 1.
     likelihood : str, optional
         What rows look like in a cluster, by name.
     alpha : float, optional
@@ -119,46 +121,31 @@ def check_times(options: ModelOptions, time_field: str | None) -> None:
 
 
 def make_prior(options: ModelOptions) -> Prior:
-    """Return the prior; OptionError names a parameter that it does not have."""
-    takes = {
-        "dp": ("concentration",),
-        "nig": ("concentration", "tilt"),
-        "ngg": ("concentration", "discount", "tilt"),
-        "stable": ("discount",),
-        "py": ("concentration", "discount"),
-    }
-    name_of_prior = options.prior or "dp"
-    if name_of_prior not in takes:
-        raise OptionError(f"there is no prior {name_of_prior!r}; there are {', '.join(takes)}")
+    """Return the prior: what is not given is learnt.
+
+    OptionError names a parameter that it does not have.
+    """
+    name = options.prior or "dp"
+    if name not in NAMED_PRIORS:
+        raise OptionError(f"there is no prior {name!r}; there are {', '.join(NAMED_PRIORS)}")
     given = {
-        name: float(value)
-        for name in ("concentration", "discount", "tilt")
-        if (value := getattr(options, name)) is not None
+        parameter: float(value)
+        for parameter in ("concentration", "discount", "tilt")
+        if (value := getattr(options, parameter)) is not None
     }
-    for name in given:
-        if name not in takes[name_of_prior]:
+    for parameter in given:
+        if parameter not in TAKES[name]:
             raise OptionError(
-                f"--{name}: the prior {name_of_prior} has no {name}; "
-                f"it has {' and '.join(takes[name_of_prior])}"
+                f"--{parameter}: the prior {name} has no {parameter}; "
+                f"it has {' and '.join(TAKES[name])}"
             )
+    guess = NAMED_PRIORS[name]
+    left: Any = tuple(parameter for parameter in guess.learn if parameter not in given)
+    change: Any = given
     try:
-        return _prior_of(name_of_prior, given)
+        return replace(guess, learn=left, **change)
     except ValueError as error:
         raise OptionError(str(error)) from error
-
-
-def _prior_of(name: str, given: dict[str, float]) -> Prior:
-    if name == "dp":
-        return dirichlet_process(given.get("concentration", 1.0))
-    if name == "nig":
-        return normalized_inverse_gaussian(given.get("concentration", 1.0), given.get("tilt", 1.0))
-    if name == "stable":
-        return normalized_stable(given.get("discount", 0.5))
-    if name == "py":
-        return PitmanYor(given.get("concentration", 1.0), given.get("discount", 0.5))
-    return GeneralizedGamma(
-        given.get("concentration", 1.0), given.get("discount", 0.5), given.get("tilt", 1.0)
-    )
 
 
 def make_model(options: ModelOptions, kind: Kind) -> Mixture:
@@ -210,7 +197,7 @@ def _checked(model: Mixture) -> Mixture:
 def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
     name = options.likelihood or ("multinomial" if kind == "counts" else "auto")
     if options.alpha is None:
-        return DirichletMultinomial(LEARN) if name == "multinomial" else name
+        return name
     if name != "multinomial":
         raise OptionError(
             f"--alpha is the base measure of counts of words, and these rows are {name}: "

@@ -11,6 +11,7 @@ from bnpstream._version import __version__
 from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.journal import Journal
+from bnpstream.jobs.model_files import ModelFile
 from bnpstream.jobs.models import Mixture, ModelOptions, check_times, make_model
 from bnpstream.jobs.restoring import restored
 from bnpstream.runs import (
@@ -47,12 +48,15 @@ class RunOptions:
         What is known about the records, and what model they are clustered by.
     follow : bool
         Wait for more at the end.
+    model_file : ModelFile, optional
+        The file that `model` was taken from.
     """
 
     paths: tuple[str, ...] = ()
     source: Options = field(default_factory=Options)
     model: ModelOptions = field(default_factory=ModelOptions)
     follow: bool = False
+    model_file: ModelFile | None = None
 
 
 def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> Feed:
@@ -71,7 +75,8 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
         return _go_on(folder, options)
     check_times(options.model, options.source.time_field)
     source = open_source(list(options.paths), options.source, follow=options.follow)
-    model = make_model(options.model, source.schema.kind)
+    make = make_model if options.model_file is None else options.model_file.make_model
+    model = make(options.model, source.schema.kind)
     writer = None
     if folder is not None:
         config = {

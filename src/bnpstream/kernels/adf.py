@@ -21,6 +21,7 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.families import add_row, make_scratch, n_columns, score
+from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
 from bnpstream.kernels.priors import Rule, rule_of
 from bnpstream.kernels.table import Table, has_room, with_room
 
@@ -153,3 +154,22 @@ def log_joint_rows(
         out[i] = -np.inf
         for c in range(found):
             out[i, scratch.slots[c]] = rows.log_base[i] + scratch.log_scores[c]
+
+
+@entry
+def log_joint_pairs(
+    likelihood: Any, clusters: Clusters, rows: Any, log_weights: Floats, wanted: Any, out: Floats
+) -> None:
+    """Fill out[wanted] with log(weight x predictive) of rows whose scores need no cache."""
+    new = clusters.counters[N_CLUSTERS]
+    scratch = make_scratch(rows, 0, len(out), clusters.masses.size)
+    for i in range(len(out)):
+        for k in range(new):
+            if wanted[i, k]:
+                predictive = log_predictive_of(
+                    likelihood, clusters.table, rows, i, k, scratch.entries
+                )
+                out[i, k] = log_weights[k] + predictive + rows.log_base[i]
+        if wanted[i, new]:
+            predictive = log_predictive_of_new(likelihood, rows, i)
+            out[i, new] = log_weights[new] + predictive + rows.log_base[i]

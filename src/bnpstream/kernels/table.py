@@ -200,6 +200,17 @@ def gather(table: Table, slots: Any, columns: Any, out: Any) -> None:
 
 
 @entry
+def add_rows(table: Table, n_rows: int, out: Any) -> None:
+    """Add the first rows, which are hashed, to `out`, as many columns as it has."""
+    for k in range(n_rows):
+        start, size = table.starts[k], table.sizes[k]
+        for j in range(size):
+            column = j if size == table.shape[N_COLUMNS] else np.int64(table.keys[start + j])
+            if 0 <= column < out.size:
+                out[column] += table.values[start + j]
+
+
+@entry
 def scatter(table: Table, k: int, columns: Any, values: Any) -> Table:
     """Set some columns of row k; return the table, which may have moved."""
     if not has_room(table, k, columns.size):

@@ -52,6 +52,10 @@ class Automatic(Likelihood):
         else:
             _check_numbers(as_labels(X))
 
+    def chosen(self, X: Any) -> Likelihood:
+        """Return the family that suits some rows; it leaves open what is to be learnt."""
+        return choose(X)
+
     def informed(self, X: Any) -> Likelihood:
         """Return the family that suits some rows, with what it leaves open taken from them."""
         return choose(X).informed(X)

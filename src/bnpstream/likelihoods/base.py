@@ -114,6 +114,11 @@ class Batch:
             **ends,
         }
 
+    def totals(self, n_columns: int) -> Floats:
+        """Return the first columns of the statistics summed over all observations."""
+        totals: Floats = np.asarray(self.row_weights @ self.statistics)
+        return totals[:n_columns]
+
     def weighted_sums(self, responsibilities: csr_array) -> Any:
         """Return the (K, D) summed statistics given (n, K) responsibilities, sparse if wide."""
         sums = responsibilities.T @ self.statistics
@@ -238,6 +243,10 @@ class Likelihood(ABC):
         """Return this likelihood with what it leaves open taken from some rows; default none."""
         return self
 
+    def chosen(self, X: Any) -> "Likelihood":
+        """Return the family that suits some rows; by default this one."""
+        return self
+
     def settled(self, X: Any) -> "Likelihood":
         """Return what the type of the rows alone makes certain; by default nothing new."""
         return self
@@ -254,6 +263,34 @@ class Likelihood(ABC):
     def is_informed(self) -> bool:
         """Return whether nothing is left open."""
         return True
+
+    @property
+    def scale_is_open(self) -> bool:
+        """Return whether the scale of the base measure is to be learnt; by default it is not."""
+        return False
+
+    def rescaled(self, factor: float) -> "Likelihood":
+        """Return this likelihood with a base measure of another scale.
+
+        What it expects stays the same; how far clusters may be from it, or how wide they are,
+        changes. ``bnpstream.tuning`` finds out which factor predicts best.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no scale to be learnt")
+
+    @property
+    def n_located(self) -> int:
+        """Return how many of the first statistics `relocated` looks at; by default at none."""
+        return 0
+
+    def relocated(self, totals: Floats) -> "Likelihood":
+        """Return this likelihood with what it expects taken from the totals of all rows.
+
+        Parameters
+        ----------
+        totals : ndarray of shape (n_located,)
+            The first statistics, summed over all clusters.
+        """
+        return self
 
     def continues(self, other: "Likelihood") -> bool:
         """Return whether statistics that another likelihood summed are this one's too."""

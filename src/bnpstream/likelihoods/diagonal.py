@@ -90,6 +90,17 @@ class DiagonalGaussian(Normal):
         )
 
     @property
+    def scale_is_open(self) -> bool:
+        """Return whether the variances are to be learnt."""
+        return self.variance is None
+
+    def rescaled(self, factor: float) -> Self:
+        """Return Gaussians with the variances expected within a cluster times a factor."""
+        variance = factor * np.asarray(self.variance, dtype=np.float64)
+        strength = self._rescaled_strength(factor)
+        return replace(self, variance=variance, mean_strength=strength)
+
+    @property
     def n_pairs(self) -> int:
         """Return 3D: counts, sums, sums of squares."""
         return 3 * self.n_columns

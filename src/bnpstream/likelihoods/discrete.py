@@ -56,18 +56,31 @@ class Poisson(_Summed):
     ----------
     mean : array-like of shape (D,), optional
         Rates that are expected. Default the means of the first rows.
-    shape : float
+    shape : float, optional
         a: the smaller, the more rates may differ between clusters. 1 is an exponential
-        distribution of rates.
+        distribution of rates. Default 1; `StreamingMixture` learns it from the stream.
     """
 
     mean: ArrayLike | None = None
-    shape: float = 1.0
+    shape: float | None = None
 
     def __post_init__(self) -> None:
-        require_positive("shape", self.shape)
+        require_positive("shape", self._shape)
         if self.mean is not None:
             require_positive("mean", as_vector("mean", self.mean))
+
+    @property
+    def _shape(self) -> float:
+        return 1.0 if self.shape is None else self.shape
+
+    @property
+    def scale_is_open(self) -> bool:
+        """Return whether the shape is to be learnt."""
+        return self.shape is None
+
+    def rescaled(self, factor: float) -> "Poisson":
+        """Return Poisson columns with the shape times a factor."""
+        return replace(self, shape=factor * self._shape)
 
     @property
     def is_informed(self) -> bool:
@@ -107,7 +120,7 @@ class Poisson(_Summed):
     def _posterior(self, statistics: Floats) -> tuple[Floats, Floats]:
         """Return a' and b', each (K, D)."""
         n, sums = self._totals(statistics)
-        return self.shape + sums, self.shape / as_vector("mean", self.mean) + n
+        return self._shape + sums, self._shape / as_vector("mean", self.mean) + n
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return sum_j log Gamma(a') - a' log b'."""
@@ -140,8 +153,8 @@ class Poisson(_Summed):
     def blocks(self) -> list[Block]:
         """Return the one block."""
         D = self.n_columns
-        rate = self.shape / as_vector("mean", self.mean)
-        parameters = np.concatenate([np.full(D, float(self.shape)), rate])
+        rate = self._shape / as_vector("mean", self.mean)
+        parameters = np.concatenate([np.full(D, float(self._shape)), rate])
         return [Block(POISSON, D, D, self.n_pairs, 3 * D, parameters)]
 
 
@@ -155,19 +168,33 @@ class Bernoulli(_Summed):
     ----------
     mean : array-like of shape (D,), optional
         m: shares of ones that are expected. Default those of the first rows.
-    strength : float
-        c: how many rows the expectation is worth.
+    strength : float, optional
+        c: how many rows the expectation is worth. Default 1; `StreamingMixture` learns it from the
+        stream.
     """
 
     mean: ArrayLike | None = None
-    strength: float = 1.0
+    strength: float | None = None
 
     def __post_init__(self) -> None:
-        require_positive("strength", self.strength)
+        require_positive("strength", self._strength)
         if self.mean is not None:
             mean = as_vector("mean", self.mean)
             if not ((mean > 0) & (mean < 1)).all():
                 raise ValueError(f"mean must be in (0, 1), got {mean}")
+
+    @property
+    def _strength(self) -> float:
+        return 1.0 if self.strength is None else self.strength
+
+    @property
+    def scale_is_open(self) -> bool:
+        """Return whether the strength is to be learnt."""
+        return self.strength is None
+
+    def rescaled(self, factor: float) -> "Bernoulli":
+        """Return Bernoulli columns with the strength times a factor."""
+        return replace(self, strength=factor * self._strength)
 
     @property
     def is_informed(self) -> bool:
@@ -202,8 +229,8 @@ class Bernoulli(_Summed):
     def _posterior(self, statistics: Floats) -> tuple[Floats, Floats]:
         """Return the beta distribution's two parameters, each (K, D)."""
         n, ones = self._totals(statistics)
-        yes = self.strength * as_vector("mean", self.mean)
-        return yes + ones, self.strength - yes + np.maximum(n - ones, 0.0)
+        yes = self._strength * as_vector("mean", self.mean)
+        return yes + ones, self._strength - yes + np.maximum(n - ones, 0.0)
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return the summed log beta functions."""
@@ -231,6 +258,6 @@ class Bernoulli(_Summed):
 
     def blocks(self) -> list[Block]:
         """Return the one block."""
-        D, yes = self.n_columns, self.strength * as_vector("mean", self.mean)
-        parameters = np.concatenate([yes, self.strength - yes])
+        D, yes = self.n_columns, self._strength * as_vector("mean", self.mean)
+        parameters = np.concatenate([yes, self._strength - yes])
         return [Block(BERNOULLI, D, D, self.n_pairs, 2 * D, parameters)]

@@ -155,6 +155,26 @@ class DocumentBatch(Batch):
             indptr - indptr[0], self.columns[inside], self.values[inside], self.log_base[start:stop]
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the documents of several batches, in order, as one."""
+        sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+        columns, values, log_base = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("columns", "values", "log_base")
+        )
+        return cls(np.append(0, np.cumsum(sizes)), columns, values, log_base)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that `VocabularyLikelihood.batch_of` needs to make these rows again."""
+        return {name: getattr(self, name) for name in ("indptr", "columns", "values", "log_base")}
+
+    def totals(self, n_columns: int) -> Floats:
+        """Return the first columns of the statistics summed over all documents."""
+        inside = self.columns < n_columns
+        found = np.bincount(self.columns[inside], self.values[inside], minlength=n_columns)
+        return found.astype(np.float64)
+
     @cached_property
     def kernel_rows(self) -> SparseRows:
         """Return the arrays for compiled loops."""

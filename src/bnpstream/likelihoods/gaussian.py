@@ -95,6 +95,17 @@ class Gaussian(Normal):
         )
 
     @property
+    def scale_is_open(self) -> bool:
+        """Return whether the covariance is to be learnt."""
+        return self.covariance is None
+
+    def rescaled(self, factor: float) -> "Gaussian":
+        """Return Gaussians with the covariance expected within a cluster times a factor."""
+        covariance = factor * np.asarray(self.covariance, dtype=np.float64)
+        strength = self._rescaled_strength(factor)
+        return replace(self, covariance=covariance, mean_strength=strength)
+
+    @property
     def n_pairs(self) -> int:
         """Return 1 + D + D(D+1)/2: count, sums, sums of products."""
         D = self.n_columns

@@ -23,9 +23,12 @@ from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.screening import make_screen, words_of
 from bnpstream.likelihoods.words import WordLikelihood
 
-LEARN, GUESSED_STRENGTH = "learn", 400.0
-SMOOTHING = 0.5
-"""Added to the count of every word: one that nobody has used so far may still come."""
+LEARN: Literal["learn"] = "learn"
+GUESSED_STRENGTH, GUESSED_ALPHA = 400.0, 0.5
+"""The first guess of c: no more than the second, on average, for the words that are used."""
+SMOOTHING, MOST_SMOOTHING = 0.5, 0.2
+"""Added to the count of every word: one that nobody has used so far may still come. In all no more
+than the second, of the words there are: many columns may never be used."""
 ALPHA_RANGE = (1e-30, 1e30)
 """Products of eight factors alpha + count must stay inside the range of a double."""
 
@@ -53,7 +56,7 @@ class DirichletMultinomial(WordLikelihood):
     Parameters
     ----------
     alpha : float, array-like of shape (V,) or "learn"
-        Base measure: a symmetric one, or one value a word. "learn" lets `StreamingMixture` learn
+        Base measure: a symmetric one, or one value a word. By default `StreamingMixture` learns
         alpha_w = c m_w from the stream (``bnpstream.tuning``): m from the frequencies of words, c
         by how well it predicts.
 
@@ -66,7 +69,7 @@ class DirichletMultinomial(WordLikelihood):
     array([-1.0986])
     """
 
-    alpha: ArrayLike | Literal["learn"] = 0.1
+    alpha: ArrayLike | Literal["learn"] = LEARN
     batch_class: ClassVar = Documents
 
     def __post_init__(self) -> None:
@@ -108,7 +111,30 @@ class DirichletMultinomial(WordLikelihood):
         if self.is_informed:
             return self
         totals = np.asarray(as_counts(X).sum(axis=0), np.float64)
-        return DirichletMultinomial(GUESSED_STRENGTH * mean_of(totals))
+        used = max(int(np.count_nonzero(totals)), 2)
+        guess = min(GUESSED_STRENGTH, GUESSED_ALPHA * used)
+        return DirichletMultinomial(guess * mean_of(totals))
+
+    @property
+    def scale_is_open(self) -> bool:
+        """Return whether alpha is to be learnt."""
+        return not self.is_informed
+
+    def rescaled(self, factor: float) -> "DirichletMultinomial":
+        """Return documents with alpha times a factor."""
+        return DirichletMultinomial(factor * np.asarray(self.alpha, dtype=np.float64))
+
+    @property
+    def n_located(self) -> int:
+        """Return V, if there is one alpha a word."""
+        return np.size(self.alpha) if np.ndim(self.alpha) == 1 else 0
+
+    def relocated(self, totals: Floats) -> "DirichletMultinomial":
+        """Return documents with alpha of the same total, by the frequencies of words."""
+        if totals.size == 0:
+            return self
+        total = self.base_measure(totals.size)[1]
+        return DirichletMultinomial(total * mean_of(np.maximum(totals, 0.0)))
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
@@ -169,6 +195,7 @@ class DirichletMultinomial(WordLikelihood):
 
 def mean_of(totals: Floats) -> Floats:
     """Return m: the frequencies of words, smoothed."""
-    smooth = totals + SMOOTHING
+    words = max(float(totals.sum()), 1.0)
+    smooth = totals + min(SMOOTHING, MOST_SMOOTHING * words / totals.size)
     mean: Floats = smooth / smooth.sum()
     return mean

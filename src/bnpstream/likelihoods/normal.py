@@ -45,6 +45,10 @@ class Normal(ColumnLikelihood):
         self.require_informed()
         return as_vector("mean", self.mean).size
 
+    def _rescaled_strength(self, factor: float) -> float:
+        """Return kappa for which clusters with `factor` times the variance spread as far as now."""
+        return min(factor * self._strength, max(self._strength, 1.0))
+
     @property
     def _strength(self) -> float:
         """Return kappa."""

@@ -1,7 +1,7 @@
 """Vocabularies that grow: words are numbered as they are found, and given their alpha then."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from bnpstream.kernels.likelihoods import AsymmetricDirichletMultinomial
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Floats
 from bnpstream.likelihoods.documents import UNSEEN, Document, DocumentBatch, as_documents
-from bnpstream.likelihoods.multinomial import ALPHA_RANGE
+from bnpstream.likelihoods.multinomial import ALPHA_RANGE, mean_of
 from bnpstream.likelihoods.screening import Words, make_screen, octave_of
 from bnpstream.likelihoods.words import WordLikelihood
 
@@ -83,7 +83,7 @@ class Vocabulary:
     Parameters
     ----------
     base : OpenVocabulary
-        Says how much.
+        Says how much new words get.
 
     Attributes
     ----------
@@ -96,10 +96,14 @@ class Vocabulary:
     """
 
     def __init__(self, base: OpenVocabulary) -> None:
-        self.base = base
         self.words: list[Hashable] = []
         self.numbers: dict[Hashable, int] = {}
-        self.likelihood = VocabularyLikelihood(self, FIRST_CAPACITY)
+        self.likelihood = VocabularyLikelihood(self, base, FIRST_CAPACITY)
+
+    @property
+    def base(self) -> OpenVocabulary:
+        """Return what says how much new words get."""
+        return self.likelihood.base
 
     def __len__(self) -> int:
         return len(self.words)
@@ -126,8 +130,8 @@ class Vocabulary:
         ]
         found.words, found.numbers = list(words), {word: j for j, word in enumerate(words, start=1)}
         alpha = arrays["vocabulary.alpha"]
-        found.likelihood = VocabularyLikelihood(found, alpha.size - 1)
-        found.likelihood.give(slice(1, len(words) + 1), alpha[1 : len(words) + 1])
+        given = alpha[1 : len(words) + 1]
+        found.likelihood = VocabularyLikelihood(found, base, alpha.size - 1, given)
         return found
 
     def add(self, documents: Sequence[Document]) -> None:
@@ -173,19 +177,32 @@ class VocabularyLikelihood(WordLikelihood):
     ----------
     vocabulary : Vocabulary
         The words.
+    base : OpenVocabulary
+        Total of the base measure, and what words that are not known have of it.
     capacity : int
         Words that there is room for.
+    given : ndarray, optional
+        Alphas of the words that are known.
     """
 
-    def __init__(self, vocabulary: Vocabulary, capacity: int) -> None:
-        base, self.vocabulary = vocabulary.base, vocabulary
-        least = base.alpha(capacity, 1)  # no word among the first `capacity` ones has less
-        octaves = np.arange(int(octave_of(least)), int(octave_of(base.alpha(0, 1))) + 1)
-        self.total = base.A
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        base: OpenVocabulary,
+        capacity: int,
+        given: Floats | None = None,
+    ) -> None:
+        self.vocabulary, self.base, self.total = vocabulary, base, base.A
+        alphas = np.empty(0) if given is None else given
+        # No word among the first `capacity` ones has less, or more, than these.
+        least = float(alphas.min(initial=base.alpha(capacity, 1)))
+        most = float(alphas.max(initial=base.alpha(0, 1)))
+        octaves = np.arange(int(octave_of(least)), int(octave_of(most)) + 1)
         self.alpha = np.full(capacity + 1, least)
         self._log_alpha = np.log(self.alpha)
         classes = np.zeros(capacity + 1, np.int32)
         self._screened = Words(1.0 / self.alpha, classes, octaves, least)
+        self.give(slice(1, alphas.size + 1), alphas)
         self.give_rest(base.rest(len(vocabulary)))
 
     def give(self, numbers: slice, alpha: Floats | float) -> None:
@@ -199,12 +216,35 @@ class VocabularyLikelihood(WordLikelihood):
         """Set the base measure of all words that are not known; no cluster has any of them."""
         self.alpha[UNSEEN], self._log_alpha[UNSEEN] = alpha, np.log(alpha)
 
+    @property
+    def _given(self) -> Floats:
+        """Return the alphas of the words that are known."""
+        return self.alpha[1 : len(self.vocabulary) + 1]
+
+    def _with(self, base: OpenVocabulary, given: Floats) -> "VocabularyLikelihood":
+        return VocabularyLikelihood(self.vocabulary, base, self.alpha.size - 1, given)
+
     def grown(self, size: int) -> "VocabularyLikelihood":
         """Return the same likelihood with room for `size` words and as many again."""
-        known = slice(1, len(self.vocabulary) + 1)
-        other = VocabularyLikelihood(self.vocabulary, 2 * size)
-        other.give(known, self.alpha[known])
-        return other
+        return VocabularyLikelihood(self.vocabulary, self.base, 2 * size, self._given)
+
+    def rescaled(self, factor: float) -> "VocabularyLikelihood":
+        """Return documents with A and every alpha times a factor."""
+        return self._with(replace(self.base, total=factor * self.total), factor * self._given)
+
+    @property
+    def n_located(self) -> int:
+        """Return how many columns `relocated` looks at: unknown words, and known ones."""
+        return len(self.vocabulary) + 1
+
+    def relocated(self, totals: Floats) -> "VocabularyLikelihood":
+        """Return documents with alphas by the frequencies of words; A, and what is left, stay."""
+        given = self.total - self.base.rest(len(self.vocabulary))
+        return self._with(self.base, given * mean_of(np.maximum(totals[1:], 0.0)))
+
+    def batch_of(self, arrays: dict[str, NDArray[Any]]) -> DocumentBatch:
+        """Return the rows that `DocumentBatch.arrays` described."""
+        return DocumentBatch(**arrays)
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha of the unknown words and the first `n_words` - 1 known, and A."""

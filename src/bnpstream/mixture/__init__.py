@@ -5,6 +5,7 @@ from bnpstream.mixture.model import KernelArguments, Model
 from bnpstream.mixture.predict import (
     log_joint,
     log_joint_row,
+    log_joint_where,
     log_marginals,
     log_prior_weights,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "SiteBuffer",
     "log_joint",
     "log_joint_row",
+    "log_joint_where",
     "log_marginals",
     "log_prior_weights",
     "survivor",

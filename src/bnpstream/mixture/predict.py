@@ -1,10 +1,12 @@
 """What a posterior says about rows it has not absorbed."""
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.adf import log_joint_rows
-from bnpstream.kernels.arrays import NO_MASS
+from bnpstream.kernels.adf import log_joint_pairs, log_joint_rows
+from bnpstream.kernels.arrays import NO_MASS, SparseRows
 from bnpstream.kernels.priors import Rule
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.model import KernelArguments, Model
@@ -94,6 +96,30 @@ def log_joint(
         row = batch.row(i)
         out[i] = model.likelihood.log_predictive(state.candidates, row) + row.log_base
     return out + log_weights
+
+
+def log_joint_where(
+    model: Model,
+    state: MixtureState,
+    batch: Batch,
+    kernel: KernelArguments | None,
+    wanted: NDArray[np.bool_],
+) -> Floats:
+    """Return `log_joint` where it is wanted, -inf elsewhere; whatever is cached stays as it is.
+
+    Parameters
+    ----------
+    model, state, batch, kernel
+        As in `log_joint`.
+    wanted : ndarray of shape (n, K + 1)
+        Which scores. Where there are few, this is quick.
+    """
+    if kernel is not None and isinstance(kernel.rows, SparseRows):
+        out = np.full(wanted.shape, -np.inf)
+        log_weights = log_prior_weights(model.prior, state)[0]
+        log_joint_pairs(kernel.likelihood, state.arrays, kernel.rows, log_weights, wanted, out)
+        return out
+    return np.where(wanted, log_joint(model, copy(state), batch, kernel), -np.inf)
 
 
 def _fill_log_joint(

@@ -20,7 +20,14 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.fading import clear_traces, drop_empty, fade_pairs, fade_rows
 from bnpstream.kernels.levels import LANES
-from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, take_row, with_capacity
+from bnpstream.kernels.table import (
+    N_COLUMNS,
+    Table,
+    add_rows,
+    empty_table,
+    take_row,
+    with_capacity,
+)
 from bnpstream.kernels.visits import drop_cluster
 from bnpstream.likelihoods import Likelihood, Row, plus
 from bnpstream.mixture.rows import (
@@ -139,6 +146,15 @@ class MixtureState:
     def rows(self, slots: Integers) -> Floats:
         """Return the statistics of some clusters as an array of shape (len(slots), D)."""
         return self._read(slots, slice(None))
+
+    def totals(self, n_columns: int) -> Floats:
+        """Return the first columns of the statistics summed over all clusters."""
+        dense = dense_rows(self.arrays.table)
+        if dense is not None:
+            return np.asarray(dense[: self.n_clusters, :n_columns].sum(axis=0))
+        totals = np.zeros(n_columns)
+        add_rows(self.arrays.table, self.n_clusters, totals)
+        return totals
 
     def blocks(self) -> Iterator[Integers]:
         """Yield the slots in parts whose rows take 32 MB at most."""

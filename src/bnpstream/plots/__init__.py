@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from bnpstream.plots.events import plot_events
+from bnpstream.plots.grid import plot_grid
 from bnpstream.plots.means import plot_means
 from bnpstream.plots.stream import plot_clusters, plot_evidence, plot_trend
 from bnpstream.plots.weights import plot_weights
@@ -17,6 +18,7 @@ __all__ = [
     "plot_clusters",
     "plot_events",
     "plot_evidence",
+    "plot_grid",
     "plot_means",
     "plot_trend",
     "plot_weights",

@@ -12,11 +12,13 @@ from bnpstream.priors.numerical import NumericalMeasure
 from bnpstream.priors.pitman_yor import PitmanYor
 
 NAMED_PRIORS = {
-    "dp": dirichlet_process(1.0),
-    "nig": normalized_inverse_gaussian(1.0, 1.0),
-    "py": PitmanYor(1.0, 0.5),
+    "dp": dirichlet_process().learning(),
+    "nig": normalized_inverse_gaussian().learning(),
+    "ngg": GeneralizedGamma(1.0, 0.5).learning("concentration", "discount"),
+    "stable": normalized_stable(0.5).learning("discount"),
+    "py": PitmanYor(1.0, 0.5).learning("concentration", "discount"),
 }
-"""What a string stands for where a prior is expected."""
+"""What a string stands for where a prior is expected: what it does not say is learnt."""
 
 __all__ = [
     "NAMED_PRIORS",

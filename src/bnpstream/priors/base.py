@@ -28,11 +28,21 @@ class Prior(ABC):
     cluster_count : {"expected", "plain"}
         How the number of clusters enters the rule: E[K'] = sum_k 1 - prod_i (1 - q_ik), the
         exact recursion, or plain K, the paper's cheap alternative.
+    learn : tuple of str
+        Parameters that streaming estimators learn (see `learning`).
     """
 
     cluster_count: Literal["expected", "plain"] = "expected"
+    learn: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        parameters = self._parameters()
+        for name in self.learn:
+            if name not in parameters:
+                has = " and ".join(parameters) or "none"
+                raise ValueError(
+                    f"{type(self).__name__} cannot learn {name!r}; what it can learn is {has}"
+                )
         if self.cluster_count not in ("expected", "plain"):
             raise ValueError(
                 f'cluster_count must be "expected" or "plain", got {self.cluster_count!r}'
@@ -118,6 +128,21 @@ class Prior(ABC):
             A ratio of two partition probabilities each; they sum to one by themselves.
         """
 
+    def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
+        """Return how likely the clusters of a posterior are before their rows are looked at.
+
+        The log EPPF of soft counts, up to what no parameter changes; `learning` goes by it.
+
+        Parameters
+        ----------
+        masses, log_vacancy, n
+            As in `log_weights`.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how likely soft clusters are, so that nothing "
+            "can be learnt: give it a method log_partition(masses, log_vacancy, n)"
+        )
+
     @abstractmethod
     def log_eppf(self, counts: Floats) -> float:
         """Return the log probability of one partition with these cluster sizes (EPPF)."""
@@ -176,11 +201,36 @@ class Prior(ABC):
             )
         return self._with_concentration(math.exp(brentq(excess, low, high, xtol=1e-9)))
 
+    def learning(self, *names: str) -> Self:
+        """Return this prior with parameters that are learnt; as they are, they are a first guess.
+
+        A streaming estimator replaces them at n = P, 2P, 4P, ... rows (``bnpstream.tuning``).
+
+        Parameters
+        ----------
+        *names : str
+            "concentration", "discount"; by default the concentration. A tilt is none of them: only
+            a tau^sigma matters, so that learning a is learning tau.
+
+        Examples
+        --------
+        >>> from bnpstream import normalized_inverse_gaussian
+        >>> normalized_inverse_gaussian().learning()
+        GeneralizedGamma(concentration=1.0, discount=0.5, tilt=1.0, learn=('concentration',))
+        """
+        change: Any = {"learn": names or ("concentration",)}
+        return dataclasses.replace(self, **change)
+
+    def _parameters(self) -> list[str]:
+        """Return the parameters that can be learnt."""
+        fields = {field.name for field in dataclasses.fields(self)}
+        return [name for name in ("concentration", "discount") if name in fields]
+
     def _log_concentration_range(self) -> tuple[float, float]:
         return LOG_CONCENTRATION_RANGE
 
     def _with_concentration(self, concentration: float) -> Self:
-        if "concentration" not in {field.name for field in dataclasses.fields(self)}:
+        if "concentration" not in self._parameters():
             raise ValueError(f"{type(self).__name__} has no concentration to choose")
         change: Any = {"concentration": concentration}
         return dataclasses.replace(self, **change)

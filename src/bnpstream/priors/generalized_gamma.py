@@ -45,6 +45,8 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         See `NormalizedRandomMeasure`.
     cluster_count : {"expected", "plain"}
         See `Prior`.
+    learn : tuple of str
+        See `Prior.learning`.
 
     Examples
     --------
@@ -184,6 +186,14 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         a = self.concentration
         tables = counts.size * np.log(a) + gammaln(counts).sum()
         return float(tables + gammaln(a) - gammaln(a + counts.sum()))
+
+    def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
+        """Return `log_eppf` of soft counts; in closed form for sigma = 0."""
+        if self.discount > 0.0:
+            return super().log_partition(masses, log_vacancy, n)
+        a, occupancy = self.concentration, self.occupancy(log_vacancy)
+        tables = occupancy @ (np.log(a) + gammaln(conditional_sizes(masses, occupancy)))
+        return float(tables + gammaln(a) - gammaln(a + n))
 
     def expected_clusters(self, n: int) -> float:
         """Return E[K_n]; in closed form for sigma = 0 and for tau = 0."""

@@ -162,10 +162,16 @@ class NormalizedRandomMeasure(Prior):
     def log_eppf(self, counts: Floats) -> float:
         """Return the log probability of one partition, by quadrature in log u."""
         counts = np.asarray(counts, dtype=np.float64)
-        hard = np.ones_like(counts)
-        n = float(counts.sum())
-        v, _ = self._exact_nodes(counts)
-        log_joint = self.log_auxiliary_joint(v, counts, hard, n)
+        return self._log_integral(counts, np.ones_like(counts), float(counts.sum()))
+
+    def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
+        """Return `log_eppf` of soft counts: p_k for every cluster (see `Prior.log_partition`)."""
+        return self._log_integral(masses, self.occupancy(log_vacancy), n)
+
+    def _log_integral(self, masses: Floats, occupancy: Floats, n: float) -> float:
+        """Return the log of 1/Gamma(n) times the integral of `log_auxiliary_joint`."""
+        v, _ = self._nodes(masses, occupancy, n, self._mode(masses, occupancy, n, np.nan))
+        log_joint = self.log_auxiliary_joint(v, masses, occupancy, n)
         return float(logsumexp(log_joint) + np.log(v[1] - v[0]) - gammaln(n))
 
     def expected_clusters(self, n: int) -> float:

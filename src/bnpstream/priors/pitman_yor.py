@@ -30,6 +30,8 @@ class PitmanYor(Prior):
         sigma in [0, 1). The number of clusters grows like n^sigma.
     cluster_count : {"expected", "plain"}
         See `Prior`.
+    learn : tuple of str
+        See `Prior.learning`.
 
     Examples
     --------
@@ -90,6 +92,20 @@ class PitmanYor(Prior):
         opened = np.log(theta + sigma * np.arange(1, counts.size)).sum()
         seated = gammaln(theta + counts.sum()) - gammaln(theta + 1.0)
         joined = (gammaln(counts - sigma) - gammaln(1.0 - sigma)).sum()
+        return float(opened - seated + joined)
+
+    def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
+        """Return `log_eppf` of soft counts: E[K'] for K, p_k for every cluster."""
+        theta, sigma = self.concentration, self.discount
+        occupancy = self.occupancy(log_vacancy)
+        sizes, count = conditional_sizes(masses, occupancy), float(occupancy.sum())
+        if sigma > TINY_DISCOUNT:
+            first = theta / sigma + 1.0
+            opened = (count - 1.0) * np.log(sigma) + gammaln(first + count - 1.0) - gammaln(first)
+        else:
+            opened = (count - 1.0) * np.log(theta)
+        seated = gammaln(theta + n) - gammaln(theta + 1.0)
+        joined = occupancy @ (gammaln(sizes - sigma) - gammaln(1.0 - sigma))
         return float(opened - seated + joined)
 
     def expected_clusters(self, n: int) -> float:

@@ -11,6 +11,8 @@ from bnpstream.inference import adf
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import MixtureState, Model, log_joint, log_prior_weights
 from bnpstream.priors import Prior
+from bnpstream.tuning import Learner as PriorLearner
+from bnpstream.tuning import Trial
 
 Record = dict[Hashable, Any]
 Floats = NDArray[np.float64]
@@ -31,11 +33,15 @@ class Learner(ABC):
         Columns of its statistics.
     """
 
+    learns_at = 500
+    """Records after which a prior is learnt first, then at every doubling."""
+
     def __init__(
         self, prior: Prior, settings: adf.Settings, likelihood: Likelihood, n_statistics: int
     ) -> None:
         self.settings = settings
         self.model = Model(prior, likelihood)
+        self.prior_learner = PriorLearner(self.learns_at)
         self.state: MixtureState = adf.init(self.model, n_statistics)
 
     @abstractmethod
@@ -47,10 +53,15 @@ class Learner(ABC):
         """Return a record to look at; what is not known in it is not learnt."""
 
     def absorb(self, batch: Batch) -> None:
-        """Absorb encoded records."""
-        kernel = self.model.kernel_arguments(batch)
-        for _ in adf.run(self.model, self.state, batch, self.settings, kernel):
-            pass
+        """Absorb encoded records; learn from them what the prior leaves open."""
+        most_discount, start = self.settings.new_cluster_threshold, 0
+        trial = Trial(lambda _: self.settings, Model.kernel_arguments, most_discount)
+        while start < len(batch):
+            room = self.prior_learner.room(self.state.n_observations)
+            part = batch.part(start, start + room)
+            trial.absorb(self.model, self.state, part)
+            start += len(part)
+            self.model = self.prior_learner.again(trial, self.model, self.state) or self.model
 
     def log_joint(self, record: Record, *, log_cut: float, new: bool) -> Floats:
         """Return log(prior weight x predictive) in every cluster and a new one.

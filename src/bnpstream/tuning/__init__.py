@@ -1,5 +1,17 @@
-"""What is learnt from the stream itself: base measures."""
+"""What is found out from the stream itself: base measures and priors, learnt or searched for."""
 
-from bnpstream.tuning.learner import BaseLearner
+from bnpstream.tuning.grids import distinct, paper_grid
+from bnpstream.tuning.learner import Learner, Trial
+from bnpstream.tuning.partition import learnt_prior
+from bnpstream.tuning.searching import GridResult, Point, grid_search
 
-__all__ = ["BaseLearner"]
+__all__ = [
+    "GridResult",
+    "Learner",
+    "Point",
+    "Trial",
+    "distinct",
+    "grid_search",
+    "learnt_prior",
+    "paper_grid",
+]

@@ -1,13 +1,20 @@
-"""A base measure of counts that is learnt from the stream: alpha_w = c m_w.
+"""What a model leaves open is learnt from the stream: base measure and prior.
 
-The mean m are the frequencies of words among the rows seen, smoothed. The strength c is what
-predicts rows best that it was not learnt from. Both come from the first P rows, and again when 2 P,
-4 P, 8 P... rows have been seen: m from all rows, c from the last few. Rows are counted from the
-start of the stream, never by calls, so any split into calls gives the same bits.
+From the first P rows, before any of them is absorbed: what clusters are like on the whole (words:
+their frequencies m; cells: centre and width) and, by how well it predicts rows that it was not
+taken from, the scale of it (words: c in alpha = c m; cells: how wide clusters are).
+
+Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far; and from 2P
+on the base measure again, its scale by the rows just before, as they were predicted. A base
+measure is never judged by the marginal likelihood of the clusters that it made, which runs away
+(``docs/design.md``).
+
+Clusters already there stay as they are: they are sums of statistics, and from then on these are
+read with the new base measure and weighed by the new prior. Rows are counted from the start of the
+stream, never by calls, so any split into calls gives the same bits.
 """
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,102 +22,111 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bnpstream.inference import adf
-from bnpstream.likelihoods import Batch, DirichletMultinomial
-from bnpstream.likelihoods.multinomial import GUESSED_STRENGTH, mean_of
-from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint, log_joint_where
 from bnpstream.mixture.saving import state_arrays, state_from
 from bnpstream.priors import Prior
-from bnpstream.tuning.strength import search
+from bnpstream.tuning.climbing import search
+from bnpstream.tuning.partition import learnt_prior
 
 Floats = NDArray[np.float64]
 KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
 FIRST_FACTOR, FIRST_STEPS = 2.0, 7
-FIRST_ROWS, TRAINED = 250, 0.6
+FIRST_ROWS, TRAINED = 160, 0.6
 """First rows that the search looks at, at most; the share that the others are predicted from."""
 LATER_FACTOR, LATER_STEPS = 1.6, 3
 PROBE = 64
-"""Rows before every later time that decide on the strength."""
+"""Rows before every later time that decide on the scale."""
 NEGLIGIBLE = -12.0
-"""Clusters whose log score is so far below the best do not change which strength is better."""
+"""Clusters whose log score is so far below the best do not change which scale is better."""
 
 
 class Trial(NamedTuple):
-    """What candidates are compared by."""
+    """How rows are absorbed."""
 
-    prior: Prior
-    settings: adf.Settings
+    settings_for: Callable[[Prior], adf.Settings]
     kernel_for: KernelFor
+    most_discount: float = 1.0
+    """A prior is to have no larger one."""
 
-    def absorb(self, likelihood: DirichletMultinomial, state: MixtureState, batch: Batch) -> float:
+    def absorb(self, model: Model, state: MixtureState, batch: Batch) -> float:
         """Absorb rows; return the sum of their log predictives one step ahead."""
-        model, before = Model(self.prior, likelihood), state.log_evidence
-        kernel = self.kernel_for(model, batch)
-        for _ in adf.run(model, state, batch, self.settings, kernel):
+        before, kernel = state.log_evidence, self.kernel_for(model, batch)
+        for _ in adf.run(model, state, batch, self.settings_for(model.prior), kernel):
             pass
         return state.log_evidence - before
 
-    def predict(self, likelihood: DirichletMultinomial, state: MixtureState, batch: Batch) -> float:
-        """Return the sum of the log predictives of rows; the state stays what it is."""
-        model, frozen = Model(self.prior, likelihood), copy(state)  # with a cache of its own
-        kernel = self.kernel_for(model, batch)
-        joint = log_joint(model, frozen, batch, kernel, log_cut=NEGLIGIBLE)
-        return float(logsumexp(joint, axis=1).sum())
 
-
-class BaseLearner:
-    """Learns alpha = c m.
+class Learner:
+    """Learns what is open in a prior, in a base measure, or in both.
 
     Parameters
     ----------
     n_first : int
-        P: rows from which it is learnt at first.
-    strength : float
-        c.
+        P.
+    scale : float or None
+        Of the base measure, relative to the first guess; None if it is not learnt.
 
     Attributes
     ----------
     n_next : int
-        Rows at which it is learnt again.
+        Rows at which something is learnt again.
     """
 
-    def __init__(self, n_first: int, strength: float = GUESSED_STRENGTH) -> None:
-        self.n_first, self.strength = n_first, strength
-        self.n_next = 2 * n_first
+    def __init__(self, n_first: int, scale: float | None = None) -> None:
+        self.n_first, self.scale = n_first, scale
+        self.n_next = n_first
         self._before: MixtureState | None = None
         self._probe: list[Batch] = []
+        self._found: Likelihood | None = None
 
-    def first(self, trial: Trial, batch: Batch) -> DirichletMultinomial:
-        """Return the likelihood that the first rows speak for."""
+    def first(self, trial: Trial, model: Model, batch: Batch) -> Model:
+        """Return the model that the first rows speak for.
+
+        Parameters
+        ----------
+        trial : Trial
+            How rows are absorbed.
+        model : Model
+            Its base measure is a guess, made from all these rows.
+        batch : Batch
+            The first rows, P at most.
+        """
         looked_at = min(len(batch), FIRST_ROWS)
         half = max(1, int(TRAINED * looked_at))
         trained, rest = batch.part(0, half), batch.part(half, looked_at)
-        mean = mean_of(_totals(trained))
+        prior, guess = model
+        located = guess.relocated(trained.totals(guess.n_located))
+        states: dict[float, MixtureState] = {}
 
-        def score(strength: float) -> float:
-            likelihood = DirichletMultinomial(strength * mean)
-            state = adf.init(Model(trial.prior, likelihood), batch.n_statistics)
-            trial.absorb(likelihood, state, trained)
-            return trial.absorb(likelihood, state, rest)
+        def score(scale: float) -> float:
+            candidate = Model(prior, located.rescaled(scale))
+            state = states[scale] = adf.init(candidate, batch.n_statistics)
+            trial.absorb(candidate, state, trained)
+            return trial.absorb(candidate, state, rest)
 
-        if len(rest) > 0:
-            self.strength = search(score, GUESSED_STRENGTH, FIRST_FACTOR, FIRST_STEPS)
-        return DirichletMultinomial(self.strength * mean_of(_totals(batch)))
+        best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS) if len(rest) > 0 else 1.0
+        if states:
+            nearest = min(states, key=lambda scale: abs(np.log(scale / best)))
+            prior = self._prior(trial, prior, states[nearest])
+        self.scale = best
+        return Model(prior, guess.rescaled(best))
 
     @property
     def n_probe(self) -> int:
-        """Return how many rows decide on the strength."""
-        return min(PROBE, self.n_first)
+        """Return how many rows decide on the scale next time; at P none do."""
+        return 0 if self.scale is None or self.n_next == self.n_first else min(PROBE, self.n_first)
 
     def room(self, n_rows: int) -> int:
         """Return how many rows may be absorbed before there is something to do."""
         probing = self.n_next - self.n_probe
         return (probing if n_rows < probing else self.n_next) - n_rows
 
-    def watch(self, trial: Trial, batch: Batch, state: MixtureState) -> None:
+    def watch(self, trial: Trial, model: Model, batch: Batch, state: MixtureState) -> None:
         """Look at rows before they are absorbed: the last ones before the next time decide."""
         n_rows = state.n_observations
-        if n_rows < self.n_next - self.n_probe:
+        if n_rows < self.n_next - self.n_probe or self.n_probe == 0:
             return
         self._probe.append(batch)
         if n_rows + len(batch) < self.n_next:
@@ -118,58 +134,65 @@ class BaseLearner:
             return
         before = self._before or state
         rows = type(batch).joined(self._probe)
-        mean = mean_of(_words(before))
-
-        def score(strength: float) -> float:
-            return trial.predict(DirichletMultinomial(strength * mean), before, rows)
-
-        self.strength = search(score, self.strength, LATER_FACTOR, LATER_STEPS)
+        self._found = self._searched(trial, model, before, rows)
         self._before, self._probe = None, []
+
+    def _searched(
+        self, trial: Trial, model: Model, before: MixtureState, rows: Batch
+    ) -> Likelihood:
+        """Return the base measure that predicts rows best from a posterior without them."""
+        current, now = self.scale or 1.0, model.likelihood
+        totals = before.totals(now.n_located)
+        moved = now.relocated(totals)
+        joint = log_joint(model, before, rows, trial.kernel_for(model, rows), log_cut=NEGLIGIBLE)
+        wanted = joint > joint.max(axis=1, keepdims=True) + NEGLIGIBLE
+        wanted[:, -1] = True
+
+        def score(scale: float) -> float:
+            other = Model(model.prior, moved.rescaled(scale / current))
+            kernel = trial.kernel_for(other, rows)
+            joint = log_joint_where(other, before, rows, kernel, wanted)
+            return float(logsumexp(joint, axis=1) @ rows.row_weights)
+
+        self.scale = search(score, current, LATER_FACTOR, LATER_STEPS)
+        return now.relocated(totals + rows.totals(now.n_located)).rescaled(self.scale / current)
+
+    def again(self, trial: Trial, model: Model, state: MixtureState) -> Model | None:
+        """Return the model from now on, if it is time for another."""
+        if state.n_observations < self.n_next:
+            return None
+        self.n_next *= 2
+        likelihood, self._found = self._found or model.likelihood, None
+        return Model(self._prior(trial, model.prior, state), likelihood)
+
+    def _prior(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
+        if not prior.learn:
+            return prior
+        return learnt_prior(prior, state, trial.most_discount)
 
     def save_into(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Add what is known so far, the rows that are being looked at included."""
-        document["learner"] = {
-            "n_first": self.n_first,
-            "strength": self.strength,
-            "n_next": self.n_next,
-        }
+        document["learner"] = {"n_first": self.n_first, "scale": self.scale, "n_next": self.n_next}
         if self._before is not None:
             rows = type(self._probe[0]).joined(self._probe)
             arrays |= {f"learner.state.{k}": x for k, x in state_arrays(self._before).items()}
             arrays |= {f"learner.rows.{k}": x for k, x in rows.arrays().items()}
 
     @classmethod
-    def load_from(cls, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "BaseLearner":
+    def load_from(
+        cls, document: dict[str, Any], arrays: dict[str, NDArray[Any]], likelihood: Likelihood
+    ) -> "Learner":
         """Return what `save_into` added."""
         saved = document["learner"]
-        learner = cls(saved["n_first"], saved["strength"])
+        learner = cls(saved["n_first"], saved["scale"])
         learner.n_next = saved["n_next"]
         state, rows = (_named(arrays, f"learner.{part}.") for part in ("state", "rows"))
         if state:
-            learner._before = state_from(state, paired=False)
-            learner._probe = [DirichletMultinomial().batch_of(rows)]
+            learner._before = state_from(state, paired=likelihood.paired)
+            learner._probe = [likelihood.batch_of(rows)]
         return learner
-
-    def again(self, state: MixtureState) -> DirichletMultinomial | None:
-        """Return the likelihood from now on, if it is time for another."""
-        if state.n_observations < self.n_next:
-            return None
-        self.n_next *= 2
-        return DirichletMultinomial(self.strength * mean_of(_words(state)))
 
 
 def _named(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names start so, without it."""
     return {name[len(start) :]: x for name, x in arrays.items() if name.startswith(start)}
-
-
-def _totals(batch: Batch) -> Floats:
-    """Return the counts of words over all rows."""
-    statistics: Any = batch.statistics
-    return np.asarray(statistics.sum(axis=0), np.float64).ravel()[:-1]
-
-
-def _words(state: MixtureState) -> Floats:
-    """Return the counts of words over all clusters."""
-    totals: Floats = sum((state.rows(slots).sum(axis=0) for slots in state.blocks()), np.zeros(1))
-    return np.maximum(totals[:-1], 0.0)

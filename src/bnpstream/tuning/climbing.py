@@ -1,20 +1,15 @@
-"""How strong a base measure predicts best: a search by predictive score, never by fit.
-
-The marginal likelihood of the clusters that a base measure made prefers the base measure that made
-them, so that maximising it runs away (``docs/design.md``). Here every candidate is judged by rows
-that it had not seen.
-"""
+"""Looking for the scale that predicts best: uphill in steps, then a parabola."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-LEAST, MOST = 1.0, 1e6
-"""Strengths that are tried."""
+LEAST, MOST = 1.0 / 512.0, 4096.0
+"""Scales that are tried, relative to the guess."""
 
 
 def search(score: Callable[[float], float], start: float, factor: float, most_steps: int) -> float:
-    """Return where a function of log strength is largest.
+    """Return where a function of a log scale is largest.
 
     From `start`, steps of `factor` go uphill until the score falls; then a parabola through the
     best one and its neighbours says where between them the top is.
@@ -22,19 +17,19 @@ def search(score: Callable[[float], float], start: float, factor: float, most_st
     Parameters
     ----------
     score : callable
-        Strength -> predictive score.
+        Scale -> predictive score.
     start : float
         Where to begin.
     factor : float
-        Ratio of two strengths that are compared.
+        Ratio of two scales that are compared.
     most_steps : int
         Scores to ask for at most, three at least.
 
     Examples
     --------
     >>> import math
-    >>> round(search(lambda c: -(math.log(c / 350.0) ** 2), start=100.0, factor=2.0, most_steps=9))
-    350
+    >>> round(search(lambda c: -(math.log(c / 3.5) ** 2), start=1.0, factor=2.0, most_steps=9), 6)
+    3.5
     """
     known = {0: score(start), 1: score(start * factor)}
     step = 1 if known[1] > known[0] else -1

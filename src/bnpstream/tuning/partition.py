@@ -1,0 +1,74 @@
+"""A prior learnt from the clusters that it made: concentration and discount.
+
+The marginal likelihood of the partition, `Prior.log_partition`, is a function of one or two
+parameters. Unlike that of a base measure it does not run away: how many clusters there are, and how
+large, is what these parameters are about (``docs/design.md``).
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from bnpstream.mixture import MixtureState
+from bnpstream.priors import Prior
+
+SHAPE, RATE = 1.0, 0.01
+"""The Gamma distribution that a concentration comes from: a weak one, with mean 100."""
+LOG_RANGE = (math.log(1e-3), math.log(1e5))
+DISCOUNTS = np.linspace(0.05, 0.9, 18)
+TOLERANCE = 1e-2
+"""Of a log concentration."""
+
+
+def learnt_prior(prior: Prior, state: MixtureState, most_discount: float = 1.0) -> Prior:
+    """Return a prior with the parameters that it learns as the clusters speak for.
+
+    The concentration is the mode of log a given the partition, where a ~ Gamma(1, .01). Given U
+    that is the conjugate posterior mean, (1 + K) / (.01 + phi(u)/a); here U is integrated out. A
+    discount is the best of a grid, every one with its own best concentration.
+
+    Parameters
+    ----------
+    prior : Prior
+        What it is now.
+    state : MixtureState
+        The posterior.
+    most_discount : float
+        A discount is to be no larger: a cluster opened with less mass would have no weight.
+    """
+    if state.n_clusters == 0:
+        return prior
+    found = [prior]
+    if "discount" in prior.learn:
+        fits = DISCOUNTS[most_discount >= DISCOUNTS]
+        found = [_with(prior, discount=float(sigma)) for sigma in fits] or found
+    if "concentration" in prior.learn:
+        found = [_at_best_concentration(candidate, state) for candidate in found]
+    if len(found) == 1:
+        return found[0]
+    return max(found, key=lambda candidate: log_posterior(candidate, state))
+
+
+def log_posterior(prior: Prior, state: MixtureState) -> float:
+    """Return the log probability of the clusters, and of log a if a is learnt."""
+    likely = prior.log_partition(state.masses, state.log_vacancy, state.total_mass)
+    if "concentration" not in prior.learn:
+        return likely
+    a: float = getattr(prior, "concentration")  # noqa: B009
+    return likely + SHAPE * math.log(a) - RATE * a
+
+
+def _at_best_concentration(prior: Prior, state: MixtureState) -> Prior:
+    def loss(log_a: float) -> float:
+        return -log_posterior(_with(prior, concentration=math.exp(log_a)), state)
+
+    best = minimize_scalar(loss, bounds=LOG_RANGE, method="bounded", options={"xatol": TOLERANCE})
+    return _with(prior, concentration=math.exp(float(best.x)))
+
+
+def _with(prior: Prior, **parameters: float) -> Prior:
+    change: Any = parameters
+    return replace(prior, **change)
