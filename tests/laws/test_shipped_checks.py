@@ -170,4 +170,4 @@ def test_a_broken_likelihood_is_caught(broken, law):
 
 def test_too_few_rows_are_refused():
     with pytest.raises(ValueError, match="at least six rows, got 2"):
-        check_likelihood(DirichletMultinomial(), np.eye(2, dtype=int))
+        check_likelihood(DirichletMultinomial(0.1), np.eye(2, dtype=int))

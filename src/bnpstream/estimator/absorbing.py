@@ -79,10 +79,10 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             likelihood = self._open_likelihood().bound(names_of(X) or []).settled(rows)
         else:
             likelihood = self._model().likelihood if prefix is None else prefix.likelihood
-        stamps = self._stamps(timestamps, int(rows.shape[0]), self._is_by_time())
         if likelihood.is_informed:
             weights = require_weights(sample_weight, rows)
             batch = self._checked(X, rows, likelihood, reset=fresh)
+            stamps = self._stamps(timestamps, len(batch), self._is_by_time())
             model = Model(self._prior(), likelihood)
             self._kernel(model, batch)
             if fresh:
@@ -90,6 +90,7 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             return self._visit(batch, weights, stamps, schedule)
         likelihood.check_rows(rows)
         weights = require_weights(sample_weight, rows)
+        stamps = self._stamps(timestamps, int(rows.shape[0]), self._is_by_time())
         if not fresh:
             validate_data(self, X, reset=False, skip_check_array=True)
         kept = Prefix(likelihood) if prefix is None else prefix.copy()
@@ -124,10 +125,8 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
 
     def _informed(self, likelihood: Likelihood, rows: Any) -> tuple[Model, Learner | None]:
         """Return the model with what is left open taken from the first rows."""
-        guess, learner = (
-            Model(self._prior(), likelihood.informed(rows)),
-            Learner(int(rows.shape[0])),
-        )
+        guess = Model(self._prior(), likelihood.informed(rows))
+        learner = Learner(int(rows.shape[0]))
         if likelihood.scale_is_open:
             batch = guess.likelihood.encode(rows)
             return learner.first(self._trial(), guess, batch), learner

@@ -1,6 +1,6 @@
 """Documents: counts over a vocabulary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +19,7 @@ from bnpstream.kernels.likelihoods import (
 from bnpstream.kernels.table import Table
 from bnpstream.kernels.tokens import with_tokens
 from bnpstream.likelihoods.base import Batch, Floats
+from bnpstream.likelihoods.cells import WrongWidthError
 from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.screening import make_screen, words_of
 from bnpstream.likelihoods.words import WordLikelihood
@@ -113,7 +114,7 @@ class DirichletMultinomial(WordLikelihood):
         totals = np.asarray(as_counts(X).sum(axis=0), np.float64)
         used = max(int(np.count_nonzero(totals)), 2)
         guess = min(GUESSED_STRENGTH, GUESSED_ALPHA * used)
-        return DirichletMultinomial(guess * mean_of(totals))
+        return replace(self, alpha=guess * mean_of(totals))
 
     @property
     def scale_is_open(self) -> bool:
@@ -122,7 +123,7 @@ class DirichletMultinomial(WordLikelihood):
 
     def rescaled(self, factor: float) -> "DirichletMultinomial":
         """Return documents with alpha times a factor."""
-        return DirichletMultinomial(factor * np.asarray(self.alpha, dtype=np.float64))
+        return replace(self, alpha=factor * np.asarray(self.alpha, dtype=np.float64))
 
     @property
     def n_located(self) -> int:
@@ -134,7 +135,7 @@ class DirichletMultinomial(WordLikelihood):
         if totals.size == 0:
             return self
         total = self.base_measure(totals.size)[1]
-        return DirichletMultinomial(total * mean_of(np.maximum(totals, 0.0)))
+        return replace(self, alpha=total * mean_of(np.maximum(totals, 0.0)))
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
@@ -144,7 +145,7 @@ class DirichletMultinomial(WordLikelihood):
         if np.ndim(self.alpha) == 0:
             return alpha, float(alpha[0]) * n_words
         if alpha.size != n_words:
-            raise ValueError(
+            raise WrongWidthError(
                 f"alpha has {alpha.size} values, but the rows have {n_words} columns; "
                 "give one number, or one number a column"
             )
