@@ -27,6 +27,7 @@ from bnpstream.mixture.rows import (
     dense_rows,
     read_rows,
     rows_of,
+    sparse_row,
     write_rows,
 )
 
@@ -138,6 +139,10 @@ class MixtureState:
         """Return the statistics of some clusters as an array of shape (len(slots), D)."""
         return self._read(slots, slice(None))
 
+    def sparse_row(self, slot: int) -> tuple[Integers, Floats]:
+        """Return the columns of a cluster that are not zero, ascending, and their values."""
+        return sparse_row(self.arrays.table, slot)
+
     def blocks(self) -> Iterator[Integers]:
         """Yield the slots in parts whose rows take 32 MB at most."""
         step = max(1, BLOCK_CELLS // self.n_statistics)
@@ -247,11 +252,13 @@ class MixtureState:
         `log_vacancy` is the joint cluster's: it does not follow from the two where they share
         rows.
         """
-        arrays, slots = self.arrays, np.array([winner])
-        lost = self.rows(np.array([loser]))
-        columns = slice(None) if self.paired else np.flatnonzero(lost)
+        slots = np.array([winner])
+        columns, lost = self.sparse_row(loser)
+        if self.paired:
+            columns, lost = np.arange(self.n_statistics), self.rows(np.array([loser]))[0]
         before = self._read(slots, columns)
-        self._write(slots, columns, plus(before, np.ones(1), lost[:, columns], paired=self.paired))
+        self._write(slots, columns, plus(before, np.ones(1), lost, paired=self.paired))
+        arrays = self.arrays
         arrays.masses[winner] += arrays.masses[loser]
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
