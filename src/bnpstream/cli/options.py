@@ -12,6 +12,7 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(help='Files, quoted patterns such as "logs/*.gz", or - for standard input.'),
 ]
+Coarse = Annotated[int | None, typer.Option(help="Merge clusters into so many, to look at.", min=1)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

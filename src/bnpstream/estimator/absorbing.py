@@ -28,7 +28,7 @@ from bnpstream.inference import adf, ep, window
 from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, DirichletMultinomial, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
-from bnpstream.mixture import Model
+from bnpstream.mixture import Model, SiteBuffer
 from bnpstream.mixture.saving import window_arrays, window_from
 from bnpstream.mixture.window import Window
 from bnpstream.tuning.learner import BaseLearner, Trial
@@ -218,6 +218,12 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
             return True
         self._fitted()
         return False
+
+    def _answering(self) -> Self:
+        return self._provisional() if "prefix_" in vars(self) else self
+
+    def _sites(self) -> SiteBuffer:
+        return self.window_.sites
 
     def _provisional(self) -> Self:
         """Return a model of the rows kept so far, as if the stream ended here."""

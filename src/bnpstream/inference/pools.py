@@ -9,7 +9,7 @@ clusters have, so their rows are kept sparse and the sums are compiled.
 """
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,8 @@ class RowPool(Pool):
             part = self.rows[others[start : start + block]]
             summed = plus(part, np.ones(len(part)), self.rows[i], paired=self.likelihood.paired)
             together[start : start + block] = self.likelihood.log_marginal(summed)
-        return together - self.alone[others] - self.alone[i]
+        odds: Floats = together - self.alone[others] - self.alone[i]
+        return odds
 
     def join(self, i: int, j: int) -> None:
         """Add cluster j to cluster i."""
@@ -233,12 +234,13 @@ def _compacted(rows: WordRows, more: int) -> WordRows:
     live = int(rows.sizes.sum())
     starts = np.cumsum(rows.sizes) - rows.sizes
     places = np.repeat(rows.starts - starts, rows.sizes) + np.arange(live)
-    parts = []
-    for part in (rows.columns, rows.values, rows.own):
+
+    def moved(part: NDArray[Any]) -> NDArray[Any]:
         room = np.zeros(2 * live + more, part.dtype)
         room[:live] = part[places]
-        parts.append(room)
-    return WordRows(*parts, starts, rows.sizes)
+        return room
+
+    return WordRows(moved(rows.columns), moved(rows.values), moved(rows.own), starts, rows.sizes)
 
 
 class WordGroups(Groups):

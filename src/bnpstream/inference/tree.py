@@ -28,6 +28,8 @@ MOST_PAIRED = 4096
 """Clusters whose pairs are all looked at, 134 MB; lighter ones first join one of these."""
 MOST_SWEEPS = 20
 """20 Newsgroups takes 9 until no cluster moves."""
+SURELY_OCCUPIED = -1e3
+"""A log vacancy that is none: finite, so that it can be subtracted again."""
 LEAST_GAIN = 1e-6
 """Nats below which a move is rounding."""
 
@@ -118,7 +120,8 @@ class _Odds:
 
     def __init__(self, model: Model, state: MixtureState, pool: Pool) -> None:
         self.prior, self.pool = model.prior, pool
-        self.masses, self.log_vacancy = state.masses.copy(), state.log_vacancy.copy()
+        self.masses = state.masses.copy()
+        self.log_vacancy = np.maximum(state.log_vacancy, SURELY_OCCUPIED)
         self.auxiliary = log_prior_weights(model.prior, state)[1]
         self.count = float(model.prior.occupancy(state.log_vacancy).sum())
 

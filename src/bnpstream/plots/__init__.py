@@ -11,6 +11,7 @@ except ModuleNotFoundError as error:
 from bnpstream.plots.events import plot_events
 from bnpstream.plots.means import plot_means
 from bnpstream.plots.stream import plot_clusters, plot_evidence, plot_trend
+from bnpstream.plots.tree import plot_tree
 from bnpstream.plots.weights import plot_weights
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "plot_events",
     "plot_evidence",
     "plot_means",
+    "plot_tree",
     "plot_trend",
     "plot_weights",
 ]
