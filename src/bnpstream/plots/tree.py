@@ -1,6 +1,7 @@
 """The tree of merges as an icicle: groups above, the groups they are made of below."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ SHADES = (0.55, 0.4, 0.28, 0.2)
 """Opacity of the levels, the coarsest first."""
 GAP = 0.0015
 """Between neighbours, as a share of the width."""
-LETTERS = 90
-"""Small letters that fit into the width: a name is cut to what its box has room for."""
+LETTERS, LINES = 125, 4
+"""Small letters that fit into the width, and lines into a box: a name is cut to what it has."""
 
 
 def plot_tree(
@@ -99,15 +100,12 @@ def _draw_boxes(
 
 
 def _fitting(name: str, letters: int) -> str:
-    """Return the words of a name that fit, one at least, or nothing.
+    """Return the first words of a name in lines of so many letters; none that is too long.
 
     Examples
     --------
-    >>> _fitting("space nasa orbit", 11), _fitting("space nasa orbit", 3)
-    ('space nasa', '')
+    >>> _fitting("space nasa orbit", 11), _fitting("space nasa orbit", 4)
+    ('space nasa\\norbit', 'nasa')
     """
-    if len(name) <= letters:
-        return name
-    while name and len(name) > letters:
-        name = name.rpartition(" ")[0]
-    return name
+    words = " ".join(word for word in name.split() if len(word) <= letters)
+    return "\n".join(wrap(words, letters)[:LINES]) if words else ""

@@ -43,25 +43,22 @@ def groups_of(run: RunDescription) -> Groups | None:
     """Return the picture of the tree, and its two coarsest levels as a list."""
     if run.tree is None:
         return None
-    levels = run.tree.levels
+    tree, levels = run.tree.tree, run.tree.levels
     finer = levels[1] if len(levels) > 1 else []
     coarsest = [
         _group(run, group, [_group(run, part) for part in finer if part.parent == group.id])
         for group in levels[0]
     ]
-    names = {
-        group.id: " ".join(_names(group.lifted or group.likely))
-        for level in reversed(levels)
-        for group in level
-    }
-    if run.kind == "pixels":
-        names = {}
+    names = {}  # a heaviest cluster names groups of several levels: the coarsest has its words
+    if run.kind == "words":
+        named = (group for level in reversed(levels) for group in level)
+        names = {group.id: " ".join(_names(group.likely)) for group in named}
     sizes = [len(level) for level in levels]
     words = (
         f"Boxes in {len(sizes)} lines: {', '.join(map(str, sizes))} groups of clusters, as wide as "
         "their share of the stream; a box stands on those that it is made of."
     )
-    svg = chart("chart-tree", words, lambda ax: plot_tree(run.tree.tree, sizes, names, ax=ax), SIZE)
+    svg = chart("chart-tree", words, lambda ax: plot_tree(tree, sizes, names, ax=ax), SIZE)
     caption = (
         f"The {whole(run.n_clusters)} clusters, joined where the model's own odds cost least. "
         f"bnpstream clusters RUN --coarse {sizes[min(1, len(sizes) - 1)]} lists such groups."
