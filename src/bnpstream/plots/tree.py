@@ -100,12 +100,12 @@ def _draw_boxes(
 
 
 def _fitting(name: str, letters: int) -> str:
-    """Return the first words of a name in lines of so many letters; none that is too long.
+    r"""Return the first words of a name in lines of so many letters; none that is too long.
 
     Examples
     --------
     >>> _fitting("space nasa orbit", 11), _fitting("space nasa orbit", 4)
-    ('space nasa\\norbit', 'nasa')
+    ('space nasa\norbit', 'nasa')
     """
     words = " ".join(word for word in name.split() if len(word) <= letters)
     return "\n".join(wrap(words, letters)[:LINES]) if words else ""
