@@ -141,6 +141,7 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
         """Make the posterior of no rows."""
         self._take(likelihood)
         self.state_ = adf.init(self._model(), batch.n_statistics)
+        self._settings().budget.check(self.state_)
         self.window_ = Window()
         self.lineage_ = []
 
@@ -242,6 +243,7 @@ class StreamAbsorber(Savable, NoveltyReader, ScheduledEstimator):
             self.lineage_ += outcome.events
             if isinstance(outcome, Record):
                 records.append(outcome)
+                revised |= any(event.kind != "birth" for event in outcome.events)
                 continue
             revised = True
             if isinstance(outcome, ep.Epoch):

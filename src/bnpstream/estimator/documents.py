@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bnpstream.estimator.base import require_whole
 from bnpstream.estimator.codec import decode, encode
-from bnpstream.estimator.reading import PosteriorReader
+from bnpstream.estimator.reading import PosteriorReader, likeliest
 from bnpstream.estimator.saving import Savable, posterior_arrays, posterior_from
-from bnpstream.estimator.settings import settings_of
+from bnpstream.estimator.settings import budget_of, settings_of
 from bnpstream.inference import adf
 from bnpstream.inference.visits import Absorbed
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
@@ -43,7 +43,7 @@ class DocumentMixture(Savable, PosteriorReader):
         A: how many words the base measure is worth in a cluster. Default .15 `spread`.
     prefix_rows : int
         Documents that decide on `spread`.
-    new_cluster_threshold, min_responsibility, engine, n_jobs
+    new_cluster_threshold, min_responsibility, max_clusters, max_memory, engine, n_jobs
         As in `StreamingMixture`.
 
     Attributes
@@ -90,6 +90,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         prefix_rows: int = 100,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
+        max_clusters: int | None = None,
+        max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
     ) -> None:
@@ -99,6 +101,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         self.prefix_rows = prefix_rows
         self.new_cluster_threshold = new_cluster_threshold
         self.min_responsibility = min_responsibility
+        self.max_clusters = max_clusters
+        self.max_memory = max_memory
         self.engine = engine
         self.n_jobs = n_jobs
 
@@ -131,6 +135,12 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         rows = rows.part(len(rows.ids) - len(new), len(rows.ids))
         self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty
         self.label_ids_, self.probabilities_ = rows.ids, rows.shares
+        if not np.isin(self.label_ids_, self.cluster_ids_).all():  # some have made room since
+            joint = self._log_joint(new, new=False)
+            found = [likeliest(block[:, :-1]) for block in joint]
+            self.labels_ = np.concatenate([labels for labels, _ in found])
+            self.probabilities_ = np.concatenate([shares for _, shares in found])
+            self.label_ids_ = self.cluster_ids_[self.labels_]
         self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
         return self
 
@@ -150,7 +160,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     def _absorb(self, new: list[Document]) -> None:
         """Absorb documents after those kept so far."""
         prior = self._prior()
-        settings = settings_of(prior, self.new_cluster_threshold, self.min_responsibility)
+        settings = self._settings()
         self._check_engine()
         size = require_whole("prefix_rows", self.prefix_rows, 1)
         found = [*getattr(self, "prefix_", []), *new]
@@ -160,6 +170,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
                 spread = max(len(set().union(*found[:size])), 1)
             self.vocabulary_ = Vocabulary(OpenVocabulary(spread, self.total))
             self.state_ = adf.init(Model(prior, self.vocabulary_.likelihood), LENGTH + 1)
+            settings.budget.check(self.state_)
             self.lineage_ = []
             self.prefix_ = []
         self.vocabulary_.add(found)
@@ -180,6 +191,14 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         """Return whether the documents that decide on `spread` are still coming."""
         self._fitted()
         return bool(self.prefix_)
+
+    def _settings(self) -> adf.Settings:
+        return settings_of(
+            self._prior(),
+            self.new_cluster_threshold,
+            self.min_responsibility,
+            budget=budget_of(self.max_clusters, self.max_memory),
+        )
 
     def _open_likelihood(self) -> Likelihood:
         """Return documents over no vocabulary so far."""

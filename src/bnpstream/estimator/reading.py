@@ -212,7 +212,7 @@ class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
         sites = model._sites()
         for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):
             if id != group:
-                model.lineage_.append(join_into(model.state_, sites, group, id))
+                model.lineage_.append(join_into(model.state_, [sites], group, id))
         if "label_ids_" in vars(model):
             places = np.minimum(np.searchsorted(tree.ids, model.label_ids_), tree.ids.size - 1)
             there = tree.ids[places] == model.label_ids_

@@ -1,5 +1,6 @@
 """Merging clusters that the model itself would rather have as one."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ def merge_all(
             if taken.isdisjoint(ids[:, p].tolist()):  # odds of what has changed are looked up anew
                 taken.update(ids[:, p].tolist())
                 winner, loser = ids[:, p] if masses[0, p] >= masses[1, p] else ids[::-1, p]
-                events.append(join_into(state, sites, winner, loser, pairs.log_vacancy[p]))
+                events.append(join_into(state, [sites], winner, loser, pairs.log_vacancy[p]))
         if not taken:
             return events
 
@@ -123,7 +124,7 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
 
 def join_into(
     state: MixtureState,
-    sites: SiteBuffer,
+    sites: Iterable[SiteBuffer],
     winner_id: int,
     loser_id: int,
     log_vacancy: float | None = None,
@@ -136,7 +137,10 @@ def join_into(
     mass = float(state.masses[loser])
     if log_vacancy is None:
         log_vacancy = float(state.log_vacancy[[winner, loser]].sum())
-    sites.merge(loser, winner)
+    sites = list(sites)
+    for buffer in sites:
+        buffer.merge(loser, winner)
     moved = state.merge(loser, winner, log_vacancy)
-    sites.relabel(loser, moved)
+    for buffer in sites:
+        buffer.relabel(loser, moved)
     return Event("merge", int(loser_id), int(winner_id), state.n_observations, mass)

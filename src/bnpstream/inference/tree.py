@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.inference.pools import Pool, pool_of
-from bnpstream.mixture import MixtureState, Model, log_prior_weights
-from bnpstream.priors import Prior
+from bnpstream.inference.odds import Odds, prior_odds
+from bnpstream.inference.pools import pool_of
+from bnpstream.mixture import MixtureState, Model
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,8 +28,6 @@ MOST_PAIRED = 4096
 """Clusters whose pairs are all looked at, 134 MB; lighter ones first join one of these."""
 MOST_SWEEPS = 20
 """20 Newsgroups takes 9 until no cluster moves."""
-SURELY_OCCUPIED = -1e3
-"""A log vacancy that is none: finite, so that it can be subtracted again."""
 LEAST_GAIN = 1e-6
 """Nats below which a move is rounding."""
 
@@ -112,52 +110,6 @@ class Join(NamedTuple):
     log_odds: float
 
 
-class _Odds:
-    """Log odds of joining clusters: likelihood and prior, as clusters are joined.
-
-    E[K'] and U are those of the posterior throughout: they shift the odds of all pairs alike.
-    """
-
-    def __init__(self, model: Model, state: MixtureState, pool: Pool) -> None:
-        self.prior, self.pool = model.prior, pool
-        self.masses = state.masses.copy()
-        self.log_vacancy = np.maximum(state.log_vacancy, SURELY_OCCUPIED)
-        self.auxiliary = log_prior_weights(model.prior, state)[1]
-        self.count = float(model.prior.occupancy(state.log_vacancy).sum())
-
-    def copy(self) -> "_Odds":
-        other = object.__new__(_Odds)
-        vars(other).update(vars(self))
-        other.masses, other.log_vacancy = self.masses.copy(), self.log_vacancy.copy()
-        other.pool = self.pool.copy()
-        return other
-
-    def of(self, i: int, others: Integers) -> Floats:
-        """Return the log odds of joining i with each of some others."""
-        mass, vacancy = np.full(others.size, self.masses[i]), self.log_vacancy[i]
-        prior = prior_odds(
-            self.prior,
-            np.stack([mass, self.masses[others]]),
-            np.stack([np.full(others.size, vacancy), self.log_vacancy[others]]),
-            self.count,
-            self.auxiliary,
-        )
-        return self.pool.odds(i, others) + prior
-
-    def join(self, i: int, j: int) -> None:
-        self.pool.join(i, j)
-        self.masses[i] += self.masses[j]
-        self.log_vacancy[i] += self.log_vacancy[j]
-
-
-def prior_odds(
-    prior: Prior, masses: Floats, log_vacancy: Floats, count: float, auxiliary: float
-) -> Floats:
-    """Return the prior's log odds of joining pairs of clusters that share no row."""
-    occupancy, joint = prior.occupancy(log_vacancy), prior.occupancy(log_vacancy.sum(axis=0))
-    return prior.log_merge_odds(masses, occupancy, joint, count, auxiliary)
-
-
 def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTree:
     """Return the tree of merges over the clusters of a posterior.
 
@@ -169,7 +121,7 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
         Where the tree is to be best: groups that clusters settle in.
     """
     K = state.n_clusters
-    odds = _Odds(model, state, pool_of(model, state))
+    odds = Odds(model, state, pool_of(model, state))
     members = np.arange(K)
     for join in _joins(odds.copy(), members, n_groups):
         members[members == join.j] = join.i
@@ -190,7 +142,7 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     return MergeTree(state.ids[order], state.masses[order], children, log_odds)
 
 
-def _joins(odds: _Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
+def _joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
     """Join the best pair of some clusters until `n_left` are left; the heavier one survives."""
     slots = slots[np.argsort(-odds.masses[slots], kind="stable")]
     for j in slots[MOST_PAIRED:]:
@@ -225,7 +177,7 @@ def _joins(odds: _Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
         best_odds[stale] = table[stale, partner[stale]]
 
 
-def _settle(odds: _Odds, groups: Integers, n_groups: int) -> Integers:
+def _settle(odds: Odds, groups: Integers, n_groups: int) -> Integers:
     """Move clusters, the heaviest first, to the group with the best odds until none moves."""
     sums = odds.pool.groups(groups, n_groups)
     sizes = np.bincount(groups, minlength=n_groups)

@@ -109,7 +109,8 @@ def run(
         part = batch.part(start, start + room)
         sites = SiteBuffer(len(part))
         try:
-            yield from visit(model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
+            posterior = (model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
+            yield from visit(*posterior, others=[window.sites])
         finally:  # interrupted, what was visited is in the window
             window.append(part.part(0, sites.n_visited), sites)
         start += len(part)

@@ -1,4 +1,4 @@
-"""Births, merges and deaths of clusters."""
+"""Births, merges, deaths and retirements of clusters."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -9,9 +9,9 @@ from bnpstream.kernels.arrays import BIRTH, Events
 class Event(NamedTuple):
     """Something that happened to a cluster."""
 
-    kind: Literal["birth", "merge", "death"]
+    kind: Literal["birth", "merge", "death", "retire"]
     id: int
-    """The cluster born, merged away or dropped."""
+    """The cluster born, merged away, dropped or retired."""
     into: int | None
     """The survivor of a merge."""
     n_observations: int
@@ -35,7 +35,7 @@ def read_events(events: Events) -> list[Event]:
 
 
 def survivor(id: int, events: Iterable[Event]) -> int | None:
-    """Return the id that cluster `id` lives on as, or None if it died.
+    """Return the id that cluster `id` lives on as, or None if it died or was retired.
 
     Examples
     --------
@@ -48,6 +48,6 @@ def survivor(id: int, events: Iterable[Event]) -> int | None:
         if event.id == id and event.kind == "merge":
             assert event.into is not None
             id = event.into
-        elif event.id == id and event.kind == "death":
+        elif event.id == id and event.kind in ("death", "retire"):
             return None
     return id

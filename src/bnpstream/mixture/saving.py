@@ -16,7 +16,12 @@ from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.window import Window
 
 Arrays = dict[str, NDArray[Any]]
-KINDS: tuple[Literal["birth", "merge", "death"], ...] = ("birth", "merge", "death")
+KINDS: tuple[Literal["birth", "merge", "death", "retire"], ...] = (
+    "birth",
+    "merge",
+    "death",
+    "retire",
+)
 NOBODY = -1
 """Stands for no survivor."""
 

@@ -19,7 +19,14 @@ from bnpstream.kernels.arrays import (
     Clusters,
 )
 from bnpstream.kernels.levels import LANES
-from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, take_row, with_capacity
+from bnpstream.kernels.table import (
+    N_COLUMNS,
+    Table,
+    compact,
+    empty_table,
+    take_row,
+    with_capacity,
+)
 from bnpstream.likelihoods import Likelihood, Row, plus
 from bnpstream.mixture.rows import (
     Columns,
@@ -286,7 +293,7 @@ class MixtureState:
         capacity = old.masses.size
         if self.n_clusters + 1 < capacity:
             return
-        more = capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES
+        more = _grown(capacity) - capacity
         self.arrays = old._replace(
             table=with_capacity(old.table, capacity + more),
             masses=np.append(old.masses, np.zeros(more)),
@@ -294,6 +301,28 @@ class MixtureState:
             ids=np.append(old.ids, np.zeros(more, np.int64)),
         )
         self._cache = None
+
+    @property
+    def is_hashed(self) -> bool:
+        """Return whether rows are hash tables, which grow with what they hold."""
+        return self.arrays.table.keys.size > 0
+
+    def capacity_within(self, nbytes: int) -> int:
+        """Return how many slots the posterior can grow to in so much memory."""
+        slot = 3 * 8 + 3 * 8 + (0 if self.is_hashed else 8 * self.n_statistics)
+        capacity, rest = self.arrays.masses.size, self.nbytes - self.arrays.masses.size * slot
+        if rest + capacity * slot > nbytes:
+            return 0
+        while rest + _grown(capacity) * slot <= nbytes:
+            capacity = _grown(capacity)
+        return capacity
+
+    def compact(self) -> None:
+        """Give back what rows that are gone have left in a hashed table."""
+        table = self.arrays.table
+        live = 1 + int(table.sizes.sum())
+        if self.is_hashed and live + live // 4 < table.values.size:
+            self.arrays = self.arrays._replace(table=compact(table, live + live // 4))
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -308,6 +337,11 @@ class MixtureState:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.arrays, self.paired, self._cache = state["arrays"], state["paired"], None
+
+
+def _grown(capacity: int) -> int:
+    """Return how many slots there are after those of a capacity are used up."""
+    return capacity + (capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES)
 
 
 def log_vacancy_of(responsibilities: Floats) -> Floats:

@@ -32,7 +32,7 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     ax = tidy(axes_of(ax))
     edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
     counts = count_events(rows_seen, events)
-    lost = counts["merge"] + counts["death"]
+    lost = counts["merge"] + counts["death"] + counts["retire"]
     ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
     ax.stairs(-lost, edges, color=PURPLE, label="died", fill=True, linewidth=0)
     ax.stairs(-counts["merge"], edges, color=ORANGE, label="merged", fill=True, linewidth=0)
@@ -55,7 +55,12 @@ def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.
     [2, 0]
     """
     ends = np.asarray(rows_seen, dtype=np.int64)
-    times: dict[str, list[int]] = {"birth": [], "merge": [], "death": []}
+    times: dict[str, list[int]] = {
+        "birth": [],
+        "merge": [],
+        "death": [],
+        "retire": [],
+    }
     for event in events:
         times[event.kind].append(event.n_observations)
     # A row that ends a bin belongs to it; what happens after the last row goes to the last.

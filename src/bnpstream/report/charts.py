@@ -37,7 +37,8 @@ def charts_of(run: RunDescription) -> list[Chart]:
     ends = run.bin_ends
     weights = [cluster.weight for cluster in run.clusters]
     kinds = [event.kind for event in run.events]
-    born, merged, died = (whole(kinds.count(kind)) for kind in ("birth", "merge", "death"))
+    born, merged = (whole(kinds.count(kind)) for kind in ("birth", "merge"))
+    died = whole(kinds.count("death") + kinds.count("retire"))
     births = [event.n_observations for event in run.events if event.kind == "birth"]
     half = max(0, (run.bin_clusters[-1] + 1) // 2 - 1)
     halfway = f"; half as many were born by row {whole(births[half])}" if half < len(births) else ""
@@ -87,10 +88,12 @@ def charts_of(run: RunDescription) -> list[Chart]:
 def bins_of(run: RunDescription) -> list[Bin]:
     """Return what the charts along the stream show, as numbers."""
     counts = count_events(run.bin_ends, run.events) if run.bin_ends else {}
+    lost = counts["death"] + counts["retire"] if counts else []
     columns = (
         map(whole, run.bin_ends),
         map(whole, run.bin_clusters),
         map(number, run.bin_evidence),
-        *(map(whole, counts.get(kind, ())) for kind in ("birth", "merge", "death")),
+        *(map(whole, counts.get(kind, ())) for kind in ("birth", "merge")),
+        map(whole, lost),
     )
     return [Bin(*line) for line in zip(*columns, strict=True)]
