@@ -66,9 +66,12 @@ def hdp(name: str, learner: Any, rows: Any) -> Iterator[tuple[str, Labels]]:
         def look(self) -> None:
             pass
 
-    learner.load(rows)
+    there = np.flatnonzero(np.asarray(rows.sum(axis=1)))  # tomotopy takes no empty document
+    learner.load(rows[there])
     learner.learn(Nobody())
-    yield name, learner.shares(rows).argmax(axis=1)
+    labels = np.zeros(rows.shape[0], np.intp)
+    labels[there] = learner.shares(rows[there]).argmax(axis=1)
+    yield name, labels
 
 
 def main() -> None:

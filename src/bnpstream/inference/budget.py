@@ -127,16 +127,18 @@ def _make_room(model: Model, state: MixtureState, sites: Sequence[SiteBuffer]) -
         into = int(state.ids[others[best]]) if merging <= retiring else None
         found.append((min(retiring, merging), int(state.ids[i]), into))
     events: list[Event] = []
-    changed: set[int] = set()
+    gone: set[int] = set()
+    grown: set[int | None] = set()
     for _, id, into in sorted(found, key=lambda choice: choice[:2]):
         if len(events) == n_freed:
             break
-        if id not in changed and into not in changed:  # odds of what has changed are no more
-            changed.add(id)
+        # A cluster may take in several; one that has, or whose partner is gone, stays this time.
+        if id not in grown and into not in gone:
+            gone.add(id)
             if into is None:
                 events.append(retire(state, sites, id))
             else:
-                changed.add(into)
+                grown.add(into)
                 events.append(join_into(state, sites, into, id))
     return events
 

@@ -167,18 +167,15 @@ class WordPool(Pool):
     def of(cls, likelihood: WordLikelihood, state: MixtureState) -> "WordPool":
         """Return the clusters of a posterior."""
         last = state.n_statistics - 1
-        found, lengths = [], np.empty(state.n_clusters)
-        for slot in range(state.n_clusters):
-            columns, values = state.sparse_row(slot)
-            words = columns != last
-            lengths[slot] = values[~words].sum()
-            kept = words & (values >= LEAST_COUNT)
-            found.append((columns[kept], values[kept]))
-        used = np.unique(np.concatenate([columns for columns, _ in found]))
+        rows, columns, values, lengths = _counts(state)
+        kept = values >= LEAST_COUNT
+        rows, columns, values = rows[kept], columns[kept], values[kept]
+        used, columns = np.unique(columns, return_inverse=True)
         alpha, total = likelihood.base_measure(last)
-        rows = [(np.searchsorted(used, c).astype(np.int32), values) for c, values in found]
         base = np.full(used.size, alpha[0]) if alpha.size == 1 else alpha[used]
-        return cls(base, total, rows, lengths)
+        ends = np.searchsorted(rows, np.arange(1, state.n_clusters))
+        parts = (np.split(columns.astype(np.int32), ends), np.split(values, ends))
+        return cls(base, total, list(zip(*parts, strict=True)), lengths)
 
     def _own(self, columns: NDArray[np.int32], values: Floats) -> Floats:
         """Return log Gamma(alpha + value) - log Gamma(alpha)."""
@@ -227,6 +224,21 @@ class WordPool(Pool):
     def groups(self, members: Integers, n_groups: int) -> "WordGroups":
         """Return groups of clusters."""
         return WordGroups(self, members, n_groups)
+
+
+def _counts(state: MixtureState) -> tuple[Integers, Integers, Floats, Floats]:
+    """Return cluster, word and count of all words, sorted by cluster, and the clusters' lengths."""
+    last = state.n_statistics - 1
+    if not state.is_hashed:
+        statistics = state.statistics
+        rows, columns = np.nonzero(statistics[:, :-1])
+        return rows, columns, statistics[rows, columns], statistics[:, -1].copy()
+    found = [state.sparse_row(slot) for slot in range(state.n_clusters)]
+    rows = np.repeat(np.arange(len(found)), [values.size for _, values in found])
+    columns, values = (np.concatenate(part) for part in zip(*found, strict=True))
+    words, lengths = columns != last, np.zeros(len(found))
+    lengths[rows[~words]] = values[~words]
+    return rows[words], columns[words], values[words], lengths
 
 
 def _compacted(rows: WordRows, more: int) -> WordRows:
