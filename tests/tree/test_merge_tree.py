@@ -19,7 +19,7 @@ from bnpstream.inference import tree as trees
 from bnpstream.inference.pools import RowPool, WordPool, pool_of
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.pools import fill_log_gammas
-from bnpstream.mixture import MixtureState, Model, survivor
+from bnpstream.mixture import MixtureState, Model, log_prior_weights, survivor
 
 NIG = normalized_inverse_gaussian(5.0, 2.0)
 
@@ -49,7 +49,7 @@ def words_case(case, n_clusters=12, n_words=30):
 
 def joint_log_marginal(model, state, labels):
     """Return what the sweeps raise: likelihood and prior terms of groups, from scratch."""
-    total, auxiliary = 0.0, trees.log_prior_weights(model.prior, state)[1]
+    total, auxiliary = 0.0, log_prior_weights(model.prior, state)[1]
     for group in np.unique(labels):
         inside = np.flatnonzero(labels == group)
         row = state.rows(inside).sum(axis=0, keepdims=True)
@@ -103,7 +103,7 @@ def test_the_first_merge_has_the_best_odds_of_all_pairs(prior):
     model, state = words_case(3, n_clusters=6)
     model = Model(prior, model.likelihood)
     tree = merge_tree(model, state, n_groups=1)
-    auxiliary = trees.log_prior_weights(prior, state)[1]
+    auxiliary = log_prior_weights(prior, state)[1]
     occupied = prior.occupancy(state.log_vacancy)
     best = -np.inf
     for i in range(6):
