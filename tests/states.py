@@ -41,7 +41,7 @@ def _respond(kernel, clusters, cache, i, options):
 
 def compiled_respond(model, kernel, state, i, settings):
     """Return what `adf.respond` does to row i, from the compiled functions."""
-    cache, options = state.cache(model.likelihood), settings.options(model)
+    cache, options = state.cache(model.likelihood), settings.options(model, state)
     found = _respond(kernel, state.arrays, cache, i, options)
     (kept, log_evidence, opens, novelty), log_auxiliary, slots, shares = found
     responsibilities = np.zeros(state.n_clusters + opens)

@@ -140,6 +140,26 @@ def test_clusters_are_described_by_their_words(fitted):
         assert "there never was" in run("clusters", fitted, "--id", never, code=1)
 
 
+def test_clusters_are_merged_to_look_at(fitted, texts, tmp_path):
+    fine = run_json("clusters", fitted)
+    coarse = run_json("clusters", fitted, "--coarse", "2")
+    assert len(fine) > 2 == len(coarse)
+    assert sum(cluster["n_merged"] for cluster in coarse) == len(fine)
+    for name in ("weight", "size"):
+        both = [sum(cluster[name] for cluster in found) for found in (fine, coarse)]
+        assert both[0] == pytest.approx(both[1])
+    bins = [np.sum([cluster["trend"] for cluster in found], axis=0) for found in (fine, coarse)]
+    assert np.array_equal(*bins)
+    assert all(len(cluster["exemplars"]) == 3 for cluster in coarse)
+    ids = {cluster["id"] for cluster in coarse}
+    lines = run("predict", fitted, texts, "--coarse", "2", "--json").splitlines()
+    assert {json.loads(line)["cluster"] for line in lines} == ids
+    gone = min({cluster["id"] for cluster in fine} - ids)
+    assert "it lives on as" in run("clusters", fitted, "--coarse", "2", "--id", gone, code=1)
+    assert run_json("evaluate", fitted, texts, "--coarse", "2")["n_clusters"] == 2
+    assert run_json("clusters", fitted) == fine
+
+
 def test_lineage_tells_births(fitted):
     events = [json.loads(line) for line in run("lineage", fitted, "--json").splitlines()]
     assert events[0]["kind"] == "birth"

@@ -251,7 +251,7 @@ def test_merging_any_pair_leaves_the_totals_of_the_merged_sites(winner, loser):
     before, ids = dense(state, sites), state.ids.tolist()
     pairs = merge.shared_pairs(state, sites)
     place = pairs.slots.T.tolist().index(sorted([winner, loser]))
-    event = merge._merge(state, sites, winner, loser, pairs.log_vacancy[place])
+    event = merge.join_into(state, [sites], winner, loser, pairs.log_vacancy[place])
     assert event[:4] == ("merge", loser, winner, 25)
     assert set(state.ids.tolist()) == set(ids) - {loser}
     for old, new in zip(before, dense(state, sites), strict=True):

@@ -113,6 +113,7 @@ def evaluate(
     labels: Annotated[
         Path | None, typer.Option(help="File with a label a line, one for every record.")
     ] = None,
+    coarse: o.Coarse = None,
     as_json: o.AsJson = False,
     **given: Any,
 ) -> None:
@@ -120,17 +121,23 @@ def evaluate(
     with reported():
         from bnpstream.cli.reading import run_evaluate
 
-        run_evaluate(run, source or ["-"], labels, given["format"], as_json=as_json)
+        run_evaluate(run, source or ["-"], labels, given["format"], coarse, as_json=as_json)
 
 
 @app.command()
 @o.takes(Source=(o.FORMAT,))
-def predict(run: o.Run, source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> None:
+def predict(
+    run: o.Run,
+    source: o.Sources = None,
+    coarse: o.Coarse = None,
+    as_json: o.AsJson = False,
+    **given: Any,
+) -> None:
     """Say where records belong, without learning from them."""
     with reported():
         from bnpstream.cli.reading import run_predict
 
-        run_predict(run, source or ["-"], given["format"], as_json=as_json)
+        run_predict(run, source or ["-"], given["format"], coarse, as_json=as_json)
 
 
 @app.command()
@@ -139,13 +146,14 @@ def clusters(
     id: Annotated[int | None, typer.Option("--id", help="One cluster, with exemplars.")] = None,
     top: Annotated[int | None, typer.Option(help="Only the heaviest.", min=1)] = None,
     words: Annotated[int, typer.Option(help="Words or columns of a cluster.", min=1)] = 8,
+    coarse: o.Coarse = None,
     as_json: o.AsJson = False,
 ) -> None:
     """List clusters: weight, size, words by probability and by lift, exemplars."""
     with reported():
         from bnpstream.cli.reading import run_clusters
 
-        run_clusters(run, id, top, words, as_json=as_json)
+        run_clusters(run, id, top, words, coarse, as_json=as_json)
 
 
 @app.command()

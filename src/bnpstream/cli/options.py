@@ -12,6 +12,7 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(help='Files, quoted patterns such as "logs/*.gz", or - for standard input.'),
 ]
+Coarse = Annotated[int | None, typer.Option(help="Merge clusters into so many, to look at.", min=1)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -66,6 +67,8 @@ MODEL = (
     Shared("revisit", int, "Rows that are kept and looked at again.", least=0),
     Shared("revisits", int, "How often they are looked at again.", least=1),
     Shared("merge_threshold", float, "Log odds at which clusters merge."),
+    Shared("max_clusters", int, "Clusters at most: the least costly make room.", least=2),
+    Shared("max_memory", str, "Memory of the posterior at most, such as 512MB."),
     Shared("prefix_rows", int, "Rows from which is learnt what is left open.", least=1),
     Shared("engine", str, "auto, compiled or reference."),
     Shared(

@@ -19,11 +19,23 @@ from bnpstream.mixture import survivor
 from bnpstream.streams.reading import ByteReader
 
 
+def _opened(folder: Path, coarse: int | None) -> Run:
+    """Return a run, its clusters merged into so many if they are to be coarse."""
+    run = Run(folder)
+    return run if coarse is None else run.coarsened(coarse)
+
+
 def run_evaluate(
-    folder: Path, source: list[str], labels: Path | None, format: str | None, *, as_json: bool
+    folder: Path,
+    source: list[str],
+    labels: Path | None,
+    format: str | None,
+    coarse: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print how well a run predicts records."""
-    run = Run(folder)
+    run = _opened(folder, coarse)
     truth = None if labels is None else _labels(labels)
     found = asdict(evaluate(run, source_for(run, source, format=format), truth))
     if as_json:
@@ -41,9 +53,11 @@ def _labels(path: Path) -> NDArray[np.str_]:
     return np.array([line.removesuffix("\r") for line in lines], dtype=np.str_)
 
 
-def run_predict(folder: Path, source: list[str], format: str | None, *, as_json: bool) -> None:
+def run_predict(
+    folder: Path, source: list[str], format: str | None, coarse: int | None, *, as_json: bool
+) -> None:
     """Print where records belong: a line each."""
-    run = Run(folder)
+    run = _opened(folder, coarse)
     if not as_json:
         print("record\tid\tcluster\tposition\tprobability\tnovelty")
     for records, found in predict(run, source_for(run, source, format=format)):
@@ -63,16 +77,16 @@ def run_predict(folder: Path, source: list[str], format: str | None, *, as_json:
 
 
 def run_clusters(
-    folder: Path, id: int | None, top: int | None, words: int, *, as_json: bool
+    folder: Path, id: int | None, top: int | None, words: int, coarse: int | None, *, as_json: bool
 ) -> None:
     """Print clusters, the heaviest first."""
-    run = Run(folder)
+    run = _opened(folder, coarse)
     found = run.describe(n_features=words)
     clusters = found.clusters[:top]
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
-            lives_on = survivor(id, run.events())
+            lives_on = survivor(id, run.events() + run.model.lineage_)
             became = "it died" if lives_on is None else f"it lives on as {lives_on}"
             born = 0 <= id < run.model.state_.next_id
             raise ValueError(
@@ -176,6 +190,7 @@ def run_report(folder: Path, out: Path | None, image: str | None) -> None:
     from bnpstream.report import write_report  # needs matplotlib and jinja2
 
     path = write_report(
-        run.describe(n_features=20, image_shape=shape), out or folder / "report.html"
+        run.describe(n_features=20, image_shape=shape, with_tree=True),
+        out or folder / "report.html",
     )
     Page().print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -30,7 +30,7 @@ from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
-from bnpstream.mixture import Model
+from bnpstream.mixture import Model, SiteBuffer
 from bnpstream.mixture.saving import window_arrays, window_from
 from bnpstream.mixture.window import Window
 from bnpstream.tuning import Learner, Trial
@@ -170,6 +170,7 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
         if learner is not None:
             self._learner = learner
         self.state_ = adf.init(self._model(), batch.n_statistics)
+        self._settings().budget.check(self.state_)
         self.window_ = Window()
         self.lineage_ = []
 
@@ -273,6 +274,12 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
         self._fitted()
         return False
 
+    def _answering(self) -> Self:
+        return self._provisional() if "prefix_" in vars(self) else self
+
+    def _sites(self) -> SiteBuffer:
+        return self.window_.sites
+
     def _provisional(self) -> Self:
         """Return a model of the rows kept so far, as if the stream ended here."""
         if self.prefix_.provisional is None:
@@ -289,6 +296,7 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             self.lineage_ += outcome.events
             if isinstance(outcome, Record):
                 records.append(outcome)
+                revised |= any(event.kind != "birth" for event in outcome.events)
                 continue
             revised = True
             if isinstance(outcome, ep.Epoch):

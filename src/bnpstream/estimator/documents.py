@@ -12,7 +12,7 @@ from bnpstream.estimator.codec import decode, encode
 from bnpstream.estimator.fading import ForgettingEstimator
 from bnpstream.estimator.reading import PosteriorReader, likeliest
 from bnpstream.estimator.saving import Savable, posterior_arrays, posterior_from
-from bnpstream.estimator.settings import settings_of
+from bnpstream.estimator.settings import budget_of, settings_of
 from bnpstream.inference import adf
 from bnpstream.inference.visits import Absorbed
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
@@ -44,7 +44,7 @@ class DocumentMixture(Savable, PosteriorReader, ForgettingEstimator):
         A: how many words the base measure is worth in a cluster. Default .15 `spread`.
     prefix_rows : int
         Documents that decide on `spread`.
-    new_cluster_threshold, min_responsibility, engine, n_jobs, half_life
+    new_cluster_threshold, min_responsibility, max_clusters, max_memory, engine, n_jobs, half_life
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
 
@@ -95,6 +95,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         prefix_rows: int = 100,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
+        max_clusters: int | None = None,
+        max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
         half_life: float | None = None,
@@ -105,6 +107,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         self.prefix_rows = prefix_rows
         self.new_cluster_threshold = new_cluster_threshold
         self.min_responsibility = min_responsibility
+        self.max_clusters = max_clusters
+        self.max_memory = max_memory
         self.engine = engine
         self.n_jobs = n_jobs
         self.half_life = half_life
@@ -168,7 +172,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     def _absorb(self, new: list[Document], stamps: Floats | None) -> None:
         """Absorb documents after those kept so far."""
         prior = self._prior()
-        settings = settings_of(prior, self.new_cluster_threshold, self.min_responsibility)
+        settings = self._settings()
         self._check_engine()
         size = require_whole("prefix_rows", self.prefix_rows, 1)
         found = [*getattr(self, "prefix_", []), *new]
@@ -179,6 +183,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
                 spread = max(len(set().union(*found[:size])), 1)
             self.vocabulary_ = Vocabulary(OpenVocabulary(spread, self.total))
             self.state_ = adf.init(Model(prior, self.vocabulary_.likelihood), LENGTH + 1)
+            settings.budget.check(self.state_)
             self.lineage_ = []
             self.prefix_, self.prefix_stamps_ = [], []
             self.__dict__.pop("clock_", None)
@@ -203,6 +208,14 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         """Return whether the documents that decide on `spread` are still coming."""
         self._fitted()
         return bool(self.prefix_)
+
+    def _settings(self) -> adf.Settings:
+        return settings_of(
+            self._prior(),
+            self.new_cluster_threshold,
+            self.min_responsibility,
+            budget=budget_of(self.max_clusters, self.max_memory),
+        )
 
     def _open_likelihood(self) -> Likelihood:
         """Return documents over no vocabulary so far."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.inference import gibbs
+from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.likelihoods import Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
@@ -169,6 +170,25 @@ class GibbsMixture(MixtureEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean posterior log predictive of the rows."""
         return float(self.score_samples(X).mean())
+
+    def merge_tree(self, n_groups: int = 20) -> MergeTree:
+        """Return the tree of merges over the clusters of `labels_`, by the model's own log odds.
+
+        Parameters
+        ----------
+        n_groups : int
+            Where the tree is to be best: clusters settle in so many groups.
+
+        Returns
+        -------
+        tree : MergeTree
+            Its ids are the values of `labels_`.
+        """
+        check_is_fitted(self, "labels_")
+        require_whole("n_groups", n_groups, 1)
+        model = self._model()
+        state = gibbs.chain_at(model, self._batch, self.labels_, np.nan).state
+        return merge_tree(model, state, n_groups)
 
     def mean_log_likelihood(self, X: Any) -> float:
         """Return the mean over draws of the summed log predictive: the paper's figure."""

@@ -1,6 +1,7 @@
 """What a fitted posterior says: attributes, predictions, samples."""
 
-from typing import Any
+from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.estimator.display import NotebookDisplay
+from bnpstream.inference.merge import join_into
+from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.likelihoods import Batch
-from bnpstream.mixture import MixtureState, log_joint, log_prior_weights
+from bnpstream.mixture import Event, MixtureState, SiteBuffer, log_joint, log_prior_weights
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +27,9 @@ class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
     """Reads off a `MixtureState` in `state_`; everything is in the order of `cluster_ids_`."""
 
     state_: MixtureState
+    lineage_: list[Event]
+    labels_: NDArray[np.intp]
+    label_ids_: NDArray[np.int64]
 
     @property
     def n_clusters_(self) -> int:
@@ -158,6 +164,69 @@ class PosteriorReader(NotebookDisplay, TransformerMixin, MixtureEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log predictive of the rows."""
         return float(self.score_samples(X).mean())
+
+    def merge_tree(self, n_groups: int = 20) -> MergeTree:
+        """Return the tree of merges over the clusters, by the model's own log odds.
+
+        Parameters
+        ----------
+        n_groups : int
+            Where the tree is to be best: clusters settle in so many groups (`inference.tree`).
+
+        Returns
+        -------
+        tree : MergeTree
+            Its `cut` says for any number of groups which cluster is in which.
+        """
+        require_whole("n_groups", n_groups, 1)
+        return merge_tree(self._model(), self._fitted(), n_groups)
+
+    def coarsened(self, n_clusters: int, tree: MergeTree | None = None) -> Self:
+        """Return a copy whose clusters are merged into `n_clusters`, by the tree of merges.
+
+        It is a model like any other: its clusters have weights, means and words, it predicts and
+        absorbs rows. A merged cluster has the id of its heaviest one; the lineage says what went
+        into it. This model stays as fine as it is.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Clusters wanted; where there are no more, nothing is merged.
+        tree : MergeTree, optional
+            What `merge_tree` returned, to cut one tree at several levels; by default the tree that
+            is best at `n_clusters`.
+
+        Examples
+        --------
+        >>> from bnpstream import StreamingMixture
+        >>> from bnpstream.datasets import bars
+        >>> model = StreamingMixture("nig").fit(bars(n_images=200, seed=0).counts)
+        >>> coarse = model.coarsened(3)
+        >>> coarse.n_clusters_, bool(set(coarse.cluster_ids_) <= set(model.cluster_ids_))
+        (3, True)
+        """
+        model = deepcopy(self._answering())
+        require_whole("n_clusters", n_clusters, 1)
+        tree = model.merge_tree(n_clusters) if tree is None else tree
+        groups = tree.cut(n_clusters)
+        sites = model._sites()
+        for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):
+            if id != group:
+                model.lineage_.append(join_into(model.state_, [sites], group, id))
+        if "label_ids_" in vars(model):
+            places = np.minimum(np.searchsorted(tree.ids, model.label_ids_), tree.ids.size - 1)
+            there = tree.ids[places] == model.label_ids_
+            model.label_ids_ = np.where(there, groups[places], model.label_ids_)
+            model.labels_ = np.searchsorted(model.cluster_ids_, model.label_ids_)
+        return model
+
+    def _answering(self) -> Self:
+        """Return the model whose posterior is read: this one, unless it is a throw-away model."""
+        return self
+
+    def _sites(self) -> SiteBuffer:
+        """Return what follows the clusters when they are merged; by default nothing is kept."""
+        return SiteBuffer()
 
     def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
         """Return the n features with the largest mean of every cluster, largest first.

@@ -1,22 +1,53 @@
 """What the parameters of a streaming estimator amount to: settings of a visit, and a schedule."""
 
 import dataclasses
-from numbers import Real
+import re
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
 from bnpstream.estimator.base import MixtureEstimator, require_number, require_whole
 from bnpstream.inference import adf, window
+from bnpstream.inference.budget import NO_BUDGET, Budget
 from bnpstream.likelihoods import ColumnLikelihood
 from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
 EVEN_ODDS = 0.0
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def budget_of(max_clusters: Any, max_memory: Any) -> Budget:
+    """Return a checked budget."""
+    if max_clusters is not None:
+        require_whole("max_clusters", max_clusters, 2)
+    return Budget(max_clusters, None if max_memory is None else require_bytes(max_memory))
+
+
+def require_bytes(value: Any) -> int:
+    """Return an amount of memory in bytes, given as a number or such as "512MB".
+
+    Examples
+    --------
+    >>> require_bytes(1000), require_bytes("1.5 kB"), require_bytes("2GB")
+    (1000, 1500, 2000000000)
+    """
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?)B?\s*", value, re.IGNORECASE)
+        if found is not None:
+            return int(float(found[1]) * UNITS[found[2].upper()])
+    elif isinstance(value, Integral) and int(value) >= 1:
+        return int(value)
+    raise ValueError(f'max_memory must be bytes, or such as "512MB" or "2GB", got {value!r}')
 
 
 def settings_of(
-    prior: Prior, new_cluster_threshold: Any, min_responsibility: Any, prune_threshold: Any = None
+    prior: Prior,
+    new_cluster_threshold: Any,
+    min_responsibility: Any,
+    prune_threshold: Any = None,
+    budget: Budget = NO_BUDGET,
 ) -> adf.Settings:
     """Return checked settings of a visit, with the prior's defaults for what is None."""
     sigma, threshold = prior.smallest_mass, new_cluster_threshold
@@ -30,7 +61,8 @@ def settings_of(
         )
     cut = require_number("min_responsibility", min_responsibility, 0.0, 1.0)
     prune = threshold if prune_threshold is None else prune_threshold
-    return adf.Settings(float(threshold), cut, require_number("prune_threshold", prune, 0.0, 1.0))
+    least = require_number("prune_threshold", prune, 0.0, 1.0)
+    return adf.Settings(float(threshold), cut, least, budget)
 
 
 class ScheduledEstimator(MixtureEstimator):
@@ -46,6 +78,8 @@ class ScheduledEstimator(MixtureEstimator):
     keep_sites: bool
     merge_threshold: float | Literal["auto"] | None
     merge_every: int
+    max_clusters: int | None
+    max_memory: int | str | None
 
     def _schedule(self, *, batch_fit: bool) -> window.Schedule | None:
         """Return when rows are revisited and clusters merged, or None for plain ADF."""
@@ -100,4 +134,5 @@ class ScheduledEstimator(MixtureEstimator):
             self.new_cluster_threshold,
             self.min_responsibility,
             self.prune_threshold,
+            budget_of(self.max_clusters, self.max_memory),
         )

@@ -79,6 +79,13 @@ class StreamingMixture(StreamAbsorber):
         documents are never merged by it.
     merge_every : int
         Rows between merges where there is no window.
+    max_clusters : int, optional
+        Clusters at most, two at least. Before a row that finds so many, the least costly of the
+        lightest clusters, one in sixteen, make room: merged into another or retired by the model's
+        own odds (``bnpstream.inference.budget``). The lineage says so.
+    max_memory : int or str, optional
+        Bytes of the posterior at most, ``state_.nbytes``, or such as "512MB"; room is made
+        likewise.
     engine : {"auto", "compiled", "reference"}
         Compiled loops where prior and likelihood have them, or NumPy. Both make the same
         decisions from the same posterior; identical bits are promised within one engine.
@@ -169,6 +176,8 @@ class StreamingMixture(StreamAbsorber):
         keep_sites: bool = False,
         merge_threshold: float | Literal["auto"] | None = "auto",
         merge_every: int = 1000,
+        max_clusters: int | None = None,
+        max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
         half_life: float | None = None,
@@ -186,6 +195,8 @@ class StreamingMixture(StreamAbsorber):
         self.keep_sites = keep_sites
         self.merge_threshold = merge_threshold
         self.merge_every = merge_every
+        self.max_clusters = max_clusters
+        self.max_memory = max_memory
         self.engine = engine
         self.n_jobs = n_jobs
         self.half_life = half_life
@@ -208,7 +219,7 @@ class StreamingMixture(StreamAbsorber):
         fresh._absorb(X, sample_weight, timestamps, schedule)
         for _ in fresh._finish(schedule):
             pass
-        if schedule is not None:
+        if schedule is not None or fresh._has_made_room():
             fresh._relabel(X)
         fresh._close_gaps()
         self.__dict__ = fresh.__dict__
@@ -309,6 +320,10 @@ class StreamingMixture(StreamAbsorber):
         held = (sites, batch, fading)
         self._keep(window.revisit(model, state, *held, settings, revisits, kernel_for))
         return self._relabel(X)._close_gaps()
+
+    def _has_made_room(self) -> bool:
+        """Return whether clusters went that rows of this call may have been in."""
+        return any(event.kind != "birth" for event in self.lineage_)
 
     def _close_gaps(self) -> Self:
         """Give labels numbers without gaps: a cluster that is no row's likeliest has none."""

@@ -1,5 +1,6 @@
 """Merging clusters that the model itself would rather have as one."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def merge_all(
             if taken.isdisjoint(ids[:, p].tolist()):  # odds of what has changed are looked up anew
                 taken.update(ids[:, p].tolist())
                 winner, loser = ids[:, p] if masses[0, p] >= masses[1, p] else ids[::-1, p]
-                events.append(_merge(state, sites, winner, loser, pairs.log_vacancy[p]))
+                events.append(join_into(state, [sites], winner, loser, pairs.log_vacancy[p]))
         if not taken:
             return events
 
@@ -132,12 +133,25 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
     return together + prior - apart
 
 
-def _merge(
-    state: MixtureState, sites: SiteBuffer, winner_id: int, loser_id: int, log_vacancy: float
+def join_into(
+    state: MixtureState,
+    sites: Iterable[SiteBuffer],
+    winner_id: int,
+    loser_id: int,
+    log_vacancy: float | None = None,
 ) -> Event:
+    """Merge one cluster into another, both by id, and their shares of the rows.
+
+    `log_vacancy` is the joint cluster's; by default that of clusters without a row in common.
+    """
     winner, loser = (int(np.flatnonzero(state.ids == id)[0]) for id in (winner_id, loser_id))
     mass = float(state.masses[loser])
-    sites.merge(loser, winner)
+    if log_vacancy is None:
+        log_vacancy = float(state.log_vacancy[[winner, loser]].sum())
+    sites = list(sites)
+    for buffer in sites:
+        buffer.merge(loser, winner)
     moved = state.merge(loser, winner, log_vacancy)
-    sites.relabel(loser, moved)
+    for buffer in sites:
+        buffer.relabel(loser, moved)
     return Event("merge", int(loser_id), int(winner_id), state.n_observations, mass)

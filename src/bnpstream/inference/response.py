@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bnpstream.inference.budget import NO_BUDGET, Budget
 from bnpstream.kernels.arrays import NO_MASS, Options
 from bnpstream.likelihoods import Row
 from bnpstream.mixture import MixtureState, Model, log_joint_row
@@ -27,11 +28,14 @@ class Settings:
         logarithm of this; 0 keeps all.
     prune_threshold : float
         A cluster that a revisit leaves with less mass is dropped; one left with none always is.
+    budget : Budget
+        How many clusters and how much memory the posterior may have.
     """
 
     new_cluster_threshold: float
     min_responsibility: float
     prune_threshold: float = 0.0
+    budget: Budget = NO_BUDGET
 
     @property
     def log_min_responsibility(self) -> float:
@@ -47,13 +51,15 @@ class Settings:
         """Return the mass up to which a cluster is none without the row being visited."""
         return max(model.prior.smallest_mass, self.least_mass)
 
-    def options(self, model: Model) -> Options:
+    def options(self, model: Model, state: MixtureState) -> Options:
         """Return what compiled loops need to know."""
         return Options(
             self.new_cluster_threshold,
             self.log_min_responsibility,
             self.least_mass,
             self.dead_mass(model),
+            self.budget.most_clusters(state),
+            self.budget.most_entries(state),
         )
 
 

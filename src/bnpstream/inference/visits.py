@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from bnpstream.inference.budget import keep_within
 from bnpstream.inference.response import Settings, respond
 from bnpstream.kernels import visits as compiled
 from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Trace
@@ -82,6 +83,7 @@ def visit(
     *,
     keep_sites: bool = True,
     pauses: Integers | None = None,
+    others: Sequence[SiteBuffer] = (),
 ) -> Iterator[Record]:
     """Visit the rows of a batch that `new` has no site of, yielding a record now and then.
 
@@ -107,6 +109,8 @@ def visit(
         Whether `new` is wanted afterwards.
     pauses : ndarray, optional
         Rows, ascending, before which a record ends, so that the caller can change the posterior.
+    others : sequence of SiteBuffer
+        Sites of other rows, which follow the clusters that are merged or retired on the way.
     """
     n = len(batch)
     old.make_room(n, 0)
@@ -122,13 +126,16 @@ def visit(
             events = [
                 event
                 for i in range(start, stop)
-                for event in _visit_row(model, state, batch, i, old, new, settings, trace)
+                for event in (
+                    *keep_within(settings.budget, model, state, (old, new, *others)),
+                    *_visit_row(model, state, batch, i, old, new, settings, trace),
+                )
             ]
         else:
-            events = _visit_compiled(model, state, stop, old, new, settings, kernel, trace)
+            events = _visit_compiled(model, state, stop, old, new, others, settings, kernel, trace)
         shares = _by_id(state, new, start, stop)
         if not keep_sites:
-            new.discard()
+            new.discard(start)
         yield Record(state.n_observations, trace.part(start, stop), events, shares)
 
 
@@ -213,6 +220,7 @@ def _visit_compiled(
     stop: int,
     old: SiteBuffer,
     new: SiteBuffer,
+    others: Sequence[SiteBuffer],
     settings: Settings,
     kernel: KernelArguments,
     trace: Trace,
@@ -220,6 +228,7 @@ def _visit_compiled(
     """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
     found: list[Event] = []
     while new.n_visited < stop:
+        found += keep_within(settings.budget, model, state, (old, new, *others))
         state.make_room()
         slots, start = state.n_clusters + 1, new.n_visited
         new.make_room(0, 2 * (stop - start) + slots)
@@ -234,7 +243,7 @@ def _visit_compiled(
             new.arrays,
             start,
             stop,
-            settings.options(model),
+            settings.options(model, state),
             trace,
             events,
         )

@@ -123,7 +123,7 @@ def run(
         sites = SiteBuffer(len(part))
         try:
             visited = (model, state, part, SiteBuffer(), sites, settings, kernel_for(part))
-            for record in visit(*visited):
+            for record in visit(*visited, others=[window.sites]):
                 yield record._replace(events=retired + record.events)
                 retired = []
         finally:  # interrupted, what was visited is in the window

@@ -1,6 +1,7 @@
 """Reading a run directory: what the run found, as a `RunDescription`."""
 
 from collections import Counter
+from copy import copy
 from math import isqrt
 from pathlib import Path
 from typing import Any, Literal
@@ -8,7 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.jobs.description import ClusterDescription, Feature, RunDescription
+from bnpstream.jobs.description import (
+    ClusterDescription,
+    Exemplar,
+    Feature,
+    GroupDescription,
+    RunDescription,
+    TreeDescription,
+)
 from bnpstream.jobs.models import Mixture
 from bnpstream.jobs.starting import load_checkpoint, read_schema, settings_of
 from bnpstream.likelihoods import Categorical, ColumnLikelihood, Likelihood, Product
@@ -21,6 +29,9 @@ Floats = NDArray[np.float64]
 EXPECTED, OFTEN = 5.0, 5e-4
 """A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
 least so probable: rare words have the largest lifts and say the least."""
+
+LEVELS, GROUPS = (5, 20, 80), 20
+"""Where the tree of a description is cut, and where it is best."""
 
 
 class Run:
@@ -41,6 +52,8 @@ class Run:
         What the run was told about its source.
     model : StreamingMixture or DocumentMixture
         As of the last checkpoint.
+    members : dict
+        Which clusters of the checkpoint every cluster is made of.
     journal : Journal
         Notes on the stream.
     """
@@ -60,6 +73,16 @@ class Run:
         self.journal = found.journal
         if self.document["rows"] == 0:
             raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
+        self.members = {int(id): [int(id)] for id in self.model.cluster_ids_}
+
+    def coarsened(self, n_clusters: int) -> "Run":
+        """Return the run with its clusters merged into so many; nothing is written."""
+        run, tree = copy(self), self.model.merge_tree(n_clusters)
+        run.model = self.model.coarsened(n_clusters, tree)
+        run.members = {int(id): [] for id in run.model.cluster_ids_}
+        for id, group in zip(tree.ids.tolist(), tree.cut(n_clusters).tolist(), strict=True):
+            run.members[group].append(id)
+        return run
 
     def events(self) -> list[Event]:
         """Return births, merges, deaths and retirements up to the checkpoint."""
@@ -73,7 +96,11 @@ class Run:
         return list(self.schema.names or (str(j) for j in range(n_features)))
 
     def describe(
-        self, n_features: int = 10, image_shape: tuple[int, int] | None = None
+        self,
+        n_features: int = 10,
+        image_shape: tuple[int, int] | None = None,
+        *,
+        with_tree: bool = False,
     ) -> RunDescription:
         """Return what the run found.
 
@@ -83,12 +110,14 @@ class Run:
             Words or columns of every cluster.
         image_shape : (height, width), optional
             Rows are images of this shape.
+        with_tree : bool
+            Whether to say how clusters form groups.
         """
         model, document, trend = self.model, self.document, self.journal.trend
         order = np.argsort(-model.weights_, kind="stable")
         events = self.events()
         born = {event.id: event.n_observations for event in events if event.kind == "birth"}
-        features = _Features(self, n_features)
+        features = _Features(self.model, self.names(), n_features)
         kind: Literal["words", "columns", "pixels"] = features.kind
         means = None
         if image_shape is not None:
@@ -106,11 +135,12 @@ class Run:
                 int(ids[k]),
                 float(weights[k]),
                 float(masses[k]),
-                born.get(int(ids[k])),
+                min((born[i] for i in self.members[int(ids[k])] if i in born), default=None),
                 *features.of(int(k)),
-                self.journal.exemplars.of(int(ids[k])),
-                trend.counts(int(ids[k])),
+                self._exemplars(int(ids[k])),
+                self._trend(int(ids[k])),
                 None if means is None else means[k].tolist(),
+                len(self.members[int(ids[k])]),
             )
             for k in order
         ]
@@ -139,7 +169,47 @@ class Run:
             },
             self.config["versions"],
             image_shape,
+            self._tree(n_features, pixels=image_shape is not None) if with_tree else None,
         )
+
+    def _exemplars(self, id: int) -> list[Exemplar]:
+        """Return the typical records of a cluster, or of all that it is made of."""
+        found = [self.journal.exemplars.of(member) for member in self.members[id]]
+        best = sorted((one for part in found for one in part), key=lambda one: -one.score)
+        return found[0] if len(found) == 1 else best[: max(map(len, found))]
+
+    def _trend(self, id: int) -> list[int]:
+        """Return the rows of a cluster in every bin."""
+        counts = [self.journal.trend.counts(member) for member in self.members[id]]
+        return [sum(column) for column in zip(*counts, strict=True)]
+
+    def _tree(self, n_features: int, *, pixels: bool) -> TreeDescription | None:
+        """Return the tree of merges and its groups at a few levels; None for a few clusters."""
+        wanted = [n for n in LEVELS if n < self.model.n_clusters_]
+        if not wanted:
+            return None
+        tree = self.model.merge_tree(min(GROUPS, wanted[-1]))
+        levels: list[list[GroupDescription]] = []
+        for n, coarser in zip(wanted, [1, *wanted], strict=False):
+            groups, above = tree.cut(n), tree.cut(coarser)
+            model = self.model.coarsened(n, tree)
+            features = _Features(model, self.names(), n_features)
+            parents = dict(zip(groups.tolist(), above.tolist(), strict=True))
+            level = []
+            for k in np.argsort(-model.weights_, kind="stable"):
+                id = int(model.cluster_ids_[k])
+                level.append(
+                    GroupDescription(
+                        id,
+                        float(model.weights_[k]),
+                        int((groups == id).sum()),
+                        parents[id],
+                        *features.of(int(k)),
+                        features.mean(int(k)).tolist() if pixels else None,
+                    )
+                )
+            levels.append(level)
+        return TreeDescription(tree, levels)
 
 
 def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
@@ -153,24 +223,25 @@ def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
 class _Features:
     """Which features tell clusters apart; the means of one cluster at a time, as they are long."""
 
-    def __init__(self, run: Run, n_features: int) -> None:
-        self._model, self._n = run.model, n_features
-        self._names, self.kind = run.names(), _kind(run.model)
-        self._order = np.argsort(run.model.state_.ids)
-        weights = run.model.weights_.tolist()
-        self._overall: Floats = sum((w * self._mean(k) for k, w in enumerate(weights)), np.zeros(1))
+    def __init__(self, model: Mixture, names: list[str], n_features: int) -> None:
+        self._model, self._names, self._n = model, names, n_features
+        self.kind = _kind(model)
+        self._order = np.argsort(model.state_.ids)
+        weights = model.weights_.tolist()
+        self._overall: Floats = sum((w * self.mean(k) for k, w in enumerate(weights)), np.zeros(1))
         if self.kind == "columns":
             self._names = _names_of_means(self._model.likelihood_, self._names)
-            squares = (w * (self._mean(k) - self._overall) ** 2 for k, w in enumerate(weights))
+            squares = (w * (self.mean(k) - self._overall) ** 2 for k, w in enumerate(weights))
             variance: Floats = sum(squares, np.zeros(1))
             self._spread = np.where(variance > 0, np.sqrt(variance), 1.0)
 
-    def _mean(self, k: int) -> Floats:
+    def mean(self, k: int) -> Floats:
+        """Return the mean parameters of a cluster."""
         return self._model.mean_of(int(self._order[k]))
 
     def of(self, k: int) -> tuple[list[Feature], list[Feature]]:
         """Return the likeliest and the most lifted features of a cluster."""
-        mean = self._mean(k)
+        mean = self.mean(k)
         if self.kind == "columns":
             lift = (mean - self._overall) / self._spread
             by_value = np.arange(mean.size)[: self._n]

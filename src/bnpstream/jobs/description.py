@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from bnpstream.inference.tree import MergeTree
 from bnpstream.mixture import Event
 
 
@@ -48,6 +49,32 @@ class ClusterDescription:
     """Rows whose likeliest cluster it was, a number a bin of the stream."""
     mean: list[float] | None = None
     """All values, where features are the pixels of an image."""
+    n_merged: int = 1
+    """Clusters that it is made of, where they were merged to show fewer."""
+
+
+@dataclass(frozen=True)
+class GroupDescription:
+    """A group of clusters: one node of the tree of merges."""
+
+    id: int
+    """Of its heaviest cluster."""
+    weight: float
+    n_clusters: int
+    parent: int
+    """The group that it is in where there are fewer."""
+    likely: list[Feature]
+    lifted: list[Feature]
+    mean: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class TreeDescription:
+    """Clusters from coarse to fine."""
+
+    tree: MergeTree
+    levels: list[list[GroupDescription]]
+    """Groups of the tree cut at a few levels, the coarsest first; heaviest first in each."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +111,4 @@ class RunDescription:
     """What the model and the source were told, by group."""
     versions: dict[str, str] = field(default_factory=dict)
     image_shape: tuple[int, int] | None = None
+    tree: TreeDescription | None = None

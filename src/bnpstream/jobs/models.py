@@ -5,7 +5,6 @@ from typing import Any, Literal, NamedTuple
 
 from bnpstream.estimator import DocumentMixture, StreamingMixture
 from bnpstream.estimator.base import require_whole
-from bnpstream.estimator.settings import settings_of
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, Prior
 from bnpstream.streams.records import Kind
@@ -45,6 +44,10 @@ class ModelOptions:
         Rows that are kept and looked at again, and how often.
     merge_threshold : float, optional
         Log odds at which clusters are merged.
+    max_clusters : int, optional
+        Clusters at most.
+    max_memory : str, optional
+        Memory of the posterior at most, such as "512MB".
     prefix_rows : int, optional
         Rows from which is learnt what is left open.
     engine : {"auto", "compiled", "reference"}, optional
@@ -64,6 +67,8 @@ class ModelOptions:
     revisit: int | None = None
     revisits: int | None = None
     merge_threshold: float | None = None
+    max_clusters: int | None = None
+    max_memory: str | None = None
     prefix_rows: int | None = None
     engine: Literal["auto", "compiled", "reference"] | None = None
     half_life: str | None = None
@@ -156,6 +161,10 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         shared["engine"] = options.engine
     if options.threshold is not None:
         shared["new_cluster_threshold"] = options.threshold
+    if options.max_clusters is not None:
+        shared["max_clusters"] = options.max_clusters
+    if options.max_memory is not None:
+        shared["max_memory"] = options.max_memory
     if options.prefix_rows is not None:
         shared["prefix_rows"] = options.prefix_rows
     if options.half_life is not None:
@@ -188,7 +197,7 @@ def _checked(model: Mixture) -> Mixture:
             model._open_likelihood()
             model._schedule(batch_fit=False)
         else:
-            settings_of(model._prior(), model.new_cluster_threshold, model.min_responsibility)
+            model._settings()
     except ValueError as error:
         raise OptionError(str(error)) from error
     return model

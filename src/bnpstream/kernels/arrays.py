@@ -114,6 +114,10 @@ class Options(NamedTuple):
     """A cluster left with less mass is dropped."""
     dead_mass: float
     """Up to this mass a cluster is none without the row being visited."""
+    most_clusters: int
+    """Where there are so many, room is made before the next row."""
+    most_entries: int
+    """The same for a table of more entries than this."""
 
 
 class Trace(NamedTuple):

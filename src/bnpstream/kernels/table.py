@@ -172,6 +172,12 @@ def compacted(table: Table, length: int) -> Table:
 
 
 @entry
+def compact(table: Table, length: int) -> Table:
+    """Return `compacted`, for Python."""
+    return compacted(table, length)
+
+
+@entry
 def take_row(table: Table, k: int, last: int) -> None:
     """Free row k, then let it have what row `last` holds, which is free thereafter."""
     D = table.shape[N_COLUMNS]

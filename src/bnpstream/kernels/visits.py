@@ -184,6 +184,8 @@ def visit(
 ) -> tuple[int, Clusters]:
     """Visit rows start..stop-1, or fewer if room runs out; return the next row and the clusters.
 
+    Room is that of the arrays, and that of a budget.
+
     A row may open a cluster, and slot K must stay free for the next new one; it may write K + 1
     entries of its site and as many events.
     """
@@ -193,6 +195,8 @@ def visit(
         slots = clusters.counters[N_CLUSTERS] + 1
         if (
             slots == capacity
+            or slots > options.most_clusters
+            or clusters.table.values.size > options.most_entries
             or new.indptr[i] + slots > new.slots.size
             or events.filled[0] + slots + 1 > events.kinds.size
         ):

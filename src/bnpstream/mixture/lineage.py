@@ -14,9 +14,9 @@ class Event(NamedTuple):
     """Something that happened to a cluster."""
 
     kind: Kind
-    """"death": a revisit left it too light. "retire": it was forgotten."""
+    """"death": a revisit left it too light. "retire": it was forgotten, or made room for others."""
     id: int
-    """The cluster born, merged away or dropped."""
+    """The cluster born, merged away, dropped or retired."""
     into: int | None
     """The survivor of a merge."""
     n_observations: int

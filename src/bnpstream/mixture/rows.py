@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bnpstream.kernels.table import N_COLUMNS, Table, empty_table, gather, scatter
+from bnpstream.kernels.table import EMPTY, N_COLUMNS, Table, empty_table, gather, scatter
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,6 +49,20 @@ def dense_rows(table: Table) -> Floats | None:
 def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
     """Return some columns of some rows."""
     return HashedRows(table, np.asarray(slots, np.int64))[:, columns]
+
+
+def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:
+    """Return the columns of one row that are not zero, in ascending order, and their values."""
+    start, size = int(table.starts[slot]), int(table.sizes[slot])
+    inside = slice(start, start + size)
+    values = table.values[inside]
+    if size == table.shape[N_COLUMNS]:
+        columns = np.flatnonzero(values)
+        return columns, values[columns]
+    found = np.flatnonzero((table.keys[inside] != EMPTY) & (values != 0.0))
+    columns = table.keys[inside][found].astype(np.int64)
+    order = np.argsort(columns)
+    return columns[order], values[found[order]]
 
 
 def write_rows(table: Table, slots: Integers, columns: Columns, values: Floats) -> Table:

@@ -97,9 +97,12 @@ class SiteBuffer:
         shares[place[rows[shared]]] += shares[shared]
         slots[shared], shares[shared] = GONE, 0.0
 
-    def discard(self) -> None:
-        """Forget all entries but not how many rows were visited: nobody will come back."""
-        self.arrays.indptr[self.n_visited] = 0
+    def discard(self, start: int) -> None:
+        """Forget the sites from row `start` on, the only ones there are, but not the rows.
+
+        Nobody will come back to them.
+        """
+        self.arrays.indptr[start : self.n_visited + 1] = 0
 
     def relabel(self, dropped: int, moved: int) -> None:
         """Follow a drop: entries of `dropped` are gone, `moved` now has its slot."""

@@ -24,6 +24,7 @@ from bnpstream.kernels.table import (
     N_COLUMNS,
     Table,
     add_rows,
+    compact,
     empty_table,
     take_row,
     with_capacity,
@@ -36,6 +37,7 @@ from bnpstream.mixture.rows import (
     dense_rows,
     read_rows,
     rows_of,
+    sparse_row,
     write_rows,
 )
 
@@ -155,6 +157,10 @@ class MixtureState:
         totals = np.zeros(n_columns)
         add_rows(self.arrays.table, self.n_clusters, totals)
         return totals
+
+    def sparse_row(self, slot: int) -> tuple[Integers, Floats]:
+        """Return the columns of a cluster that are not zero, ascending, and their values."""
+        return sparse_row(self.arrays.table, slot)
 
     def blocks(self) -> Iterator[Integers]:
         """Yield the slots in parts whose rows take 32 MB at most."""
@@ -286,11 +292,13 @@ class MixtureState:
         `log_vacancy` is the joint cluster's: it does not follow from the two where they share
         rows.
         """
-        arrays, slots = self.arrays, np.array([winner])
-        lost = self.rows(np.array([loser]))
-        columns = slice(None) if self.paired else np.flatnonzero(lost)
+        slots = np.array([winner])
+        columns, lost = self.sparse_row(loser)
+        if self.paired:
+            columns, lost = np.arange(self.n_statistics), self.rows(np.array([loser]))[0]
         before = self._read(slots, columns)
-        self._write(slots, columns, plus(before, np.ones(1), lost[:, columns], paired=self.paired))
+        self._write(slots, columns, plus(before, np.ones(1), lost, paired=self.paired))
+        arrays = self.arrays
         arrays.masses[winner] += arrays.masses[loser]
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
@@ -318,7 +326,7 @@ class MixtureState:
         capacity = old.masses.size
         if self.n_clusters + 1 < capacity:
             return
-        more = capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES
+        more = _grown(capacity) - capacity
         self.arrays = old._replace(
             table=with_capacity(old.table, capacity + more),
             masses=np.append(old.masses, np.zeros(more)),
@@ -326,6 +334,28 @@ class MixtureState:
             ids=np.append(old.ids, np.zeros(more, np.int64)),
         )
         self._cache = None
+
+    @property
+    def is_hashed(self) -> bool:
+        """Return whether rows are hash tables, which grow with what they hold."""
+        return self.arrays.table.keys.size > 0
+
+    def capacity_within(self, nbytes: int) -> int:
+        """Return how many slots the posterior can grow to in so much memory."""
+        slot = 3 * 8 + 3 * 8 + (0 if self.is_hashed else 8 * self.n_statistics)
+        capacity, rest = self.arrays.masses.size, self.nbytes - self.arrays.masses.size * slot
+        if rest + capacity * slot > nbytes:
+            return 0
+        while rest + _grown(capacity) * slot <= nbytes:
+            capacity = _grown(capacity)
+        return capacity
+
+    def compact(self) -> None:
+        """Give back what rows that are gone have left in a hashed table."""
+        table = self.arrays.table
+        live = 1 + int(table.sizes.sum())
+        if self.is_hashed and live + live // 4 < table.values.size:
+            self.arrays = self.arrays._replace(table=compact(table, live + live // 4))
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -340,6 +370,11 @@ class MixtureState:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.arrays, self.paired, self._cache = state["arrays"], state["paired"], None
+
+
+def _grown(capacity: int) -> int:
+    """Return how many slots there are after those of a capacity are used up."""
+    return capacity + (capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES)
 
 
 def log_vacancy_of(responsibilities: Floats) -> Floats:

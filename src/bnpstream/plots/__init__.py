@@ -12,6 +12,7 @@ from bnpstream.plots.events import plot_events
 from bnpstream.plots.grid import plot_grid
 from bnpstream.plots.means import plot_means
 from bnpstream.plots.stream import plot_clusters, plot_evidence, plot_trend
+from bnpstream.plots.tree import plot_tree
 from bnpstream.plots.weights import plot_weights
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "plot_evidence",
     "plot_grid",
     "plot_means",
+    "plot_tree",
     "plot_trend",
     "plot_weights",
 ]

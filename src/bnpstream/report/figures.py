@@ -41,7 +41,9 @@ SETTINGS = {
 _REFERENCE = re.compile(r"#([A-Za-z][\w-]*)")
 
 
-def chart(name: str, words: str, draw: Callable[[Axes], object]) -> Markup:
+def chart(
+    name: str, words: str, draw: Callable[[Axes], object], size: tuple[float, float] = SIZE
+) -> Markup:
     """Return what `draw` draws, as an element for an HTML page.
 
     Parameters
@@ -52,9 +54,11 @@ def chart(name: str, words: str, draw: Callable[[Axes], object]) -> Markup:
         What the chart says, for those who do not see it.
     draw : callable
         Takes axes.
+    size : (width, height)
+        Inches.
     """
     with style.context(["default", SETTINGS | {"svg.hashsalt": name}]):
-        figure = Figure(figsize=SIZE, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         draw(figure.subplots())
         file = StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from bnpstream.jobs.description import RunDescription
 from bnpstream.report.charts import bins_of, charts_of
 from bnpstream.report.clusters import LISTED, Bar, rows_of
+from bnpstream.report.groups import groups_of
 from bnpstream.report.pictures import HEIGHT
 from bnpstream.report.wording import (
     LONGEST_EXCERPT,
@@ -96,6 +97,7 @@ def render_report(description: RunDescription) -> str:
         charts=charts_of(run),
         bins=bins_of(run),
         rows=rows,
+        groups=groups_of(run),
         unlisted=run.clusters[LISTED:],
         reject_bars=_reject_bars(run),
         height=HEIGHT,

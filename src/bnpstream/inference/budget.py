@@ -1,0 +1,153 @@
+"""A posterior within a budget: clusters that cost least make room, by the model's own odds.
+
+Before a row, where the budget is used up, some of the lightest clusters go. Merging i into j costs
+what the log odds of one cluster against two say,
+
+    - (log m(i+j) - log m(i) - log m(j) + prior),
+
+and retiring i costs the log odds that a second copy of its rows would be recognised as i's instead
+of opening a cluster, which are the odds of merging i with itself. A small cluster near another is
+merged, an outlier that is far from everything is retired. What happens depends on the posterior
+alone, so neither calls nor engines matter.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bnpstream.inference.merge import join_into
+from bnpstream.inference.odds import Odds
+from bnpstream.inference.pools import pool_of
+from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
+
+NO_LIMIT = 2**62
+SHARE_FREED = 16
+"""One in so many clusters goes at a time: looking for them is worth it then."""
+LOOKED_AT = 2
+"""Clusters looked at for one that goes, the lightest ones."""
+ENTRY_BYTES = 12
+"""A value and its key in a hashed table."""
+HEADROOM = 1.6
+"""A table grows to 1.25 times what its rows need; a row may let several of them double."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a posterior may have.
+
+    Parameters
+    ----------
+    max_clusters : int, optional
+        Clusters, two at least.
+    max_memory : int, optional
+        Bytes of `MixtureState.nbytes`.
+    """
+
+    max_clusters: int | None = None
+    max_memory: int | None = None
+
+    def most_clusters(self, state: MixtureState) -> int:
+        """Return at how many clusters room is made."""
+        most = NO_LIMIT if self.max_clusters is None else self.max_clusters
+        if self.max_memory is None:
+            return most
+        return min(most, state.capacity_within(self.max_memory) - 2)
+
+    def most_entries(self, state: MixtureState) -> int:
+        """Return at how many entries of a hashed table room is made."""
+        if self.max_memory is None or not state.is_hashed:
+            return NO_LIMIT
+        others = state.nbytes - ENTRY_BYTES * state.arrays.table.values.size
+        return int((self.max_memory - others) / (ENTRY_BYTES * HEADROOM))
+
+    def is_used_up(self, state: MixtureState) -> bool:
+        """Return whether room is to be made before another row."""
+        if self.max_clusters is None and self.max_memory is None:
+            return False
+        entries = state.arrays.table.values.size
+        return state.n_clusters >= self.most_clusters(state) or entries > self.most_entries(state)
+
+    def check(self, state: MixtureState) -> None:
+        """Raise ValueError if not even two clusters are within the budget."""
+        if self.max_memory is not None and self.most_clusters(state) < 2:
+            raise ValueError(
+                f"max_memory is {self.max_memory:,} bytes, but a posterior of rows with "
+                f"{state.n_statistics:,} statistics takes {state.nbytes:,} bytes before the first: "
+                "allow more, or use fewer columns"
+            )
+
+
+NO_BUDGET = Budget()
+
+
+def keep_within(
+    budget: Budget, model: Model, state: MixtureState, sites: Sequence[SiteBuffer]
+) -> list[Event]:
+    """Make room for clusters to come where the budget is used up.
+
+    Parameters
+    ----------
+    budget : Budget
+        What the posterior may have.
+    model, state
+        The posterior; changed in place.
+    sites : sequence of SiteBuffer
+        What rows contributed; they follow the clusters.
+
+    Returns
+    -------
+    events : list of Event
+        Merges and retirements, in order.
+    """
+    events: list[Event] = []
+    while budget.is_used_up(state):
+        if state.n_clusters < 2:
+            raise ValueError(
+                f"max_memory={budget.max_memory:,} bytes is not enough for one cluster of these "
+                f"rows, which takes {state.nbytes:,}: allow more"
+            )
+        events += _make_room(model, state, sites)
+        state.compact()
+    return events
+
+
+def _make_room(model: Model, state: MixtureState, sites: Sequence[SiteBuffer]) -> list[Event]:
+    """Let one cluster in sixteen go, one at least: the least costly of the lightest."""
+    n_freed = max(1, state.n_clusters // SHARE_FREED)
+    n_looked_at = min(LOOKED_AT * n_freed, state.n_clusters)
+    odds = Odds(model, state, pool_of(model, state))
+    light = np.lexsort([state.ids, state.masses])[:n_looked_at]
+    found = []
+    for i in light.tolist():
+        others = np.delete(np.arange(state.n_clusters), i)
+        joined = odds.of(i, others)
+        best = int(np.argmax(joined))
+        retiring, merging = float(odds.of(i, np.array([i]))[0]), -float(joined[best])
+        into = int(state.ids[others[best]]) if merging <= retiring else None
+        found.append((min(retiring, merging), int(state.ids[i]), into))
+    events: list[Event] = []
+    gone: set[int] = set()
+    grown: set[int | None] = set()
+    for _, id, into in sorted(found, key=lambda choice: choice[:2]):
+        if len(events) == n_freed:
+            break
+        # A cluster may take in several; one that has, or whose partner is gone, stays this time.
+        if id not in grown and into not in gone:
+            gone.add(id)
+            if into is None:
+                events.append(retire(state, sites, id))
+            else:
+                grown.add(into)
+                events.append(join_into(state, sites, into, id))
+    return events
+
+
+def retire(state: MixtureState, sites: Iterable[SiteBuffer], id: int) -> Event:
+    """Drop a cluster and what rows contributed to it."""
+    slot = int(np.flatnonzero(state.ids == id)[0])
+    event = Event("retire", id, None, state.n_observations, float(state.masses[slot]))
+    moved = state.drop(slot)
+    for buffer in sites:
+        buffer.relabel(slot, moved)
+    return event

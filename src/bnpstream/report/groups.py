@@ -1,0 +1,95 @@
+"""Clusters from coarse to fine: the tree as a picture and as a list."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from bnpstream.jobs.description import Feature, GroupDescription, RunDescription
+from bnpstream.plots import plot_tree
+from bnpstream.report.figures import chart
+from bnpstream.report.pictures import ink
+from bnpstream.report.wording import LONGEST_WORD, percent, shorten, whole
+
+SIZE = (9.6, 2.9)
+"""Inches of a picture as wide as the page."""
+WORDS = 8
+"""Shown of a group."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A line of the list, and the lines below it."""
+
+    id: int
+    share: str
+    size: str
+    likely: list[str]
+    lifted: list[str]
+    columns: list[str]
+    image: str | None
+    parts: list["Group"]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The section of the page."""
+
+    caption: str
+    svg: Markup
+    coarsest: list[Group]
+
+
+def groups_of(run: RunDescription) -> Groups | None:
+    """Return the picture of the tree, and its two coarsest levels as a list."""
+    if run.tree is None:
+        return None
+    tree, levels = run.tree.tree, run.tree.levels
+    finer = levels[1] if len(levels) > 1 else []
+    coarsest = [
+        _group(run, group, [_group(run, part) for part in finer if part.parent == group.id])
+        for group in levels[0]
+    ]
+    names = {}  # a heaviest cluster names groups of several levels: the coarsest has its words
+    if run.kind == "words":
+        named = (group for level in reversed(levels) for group in level)
+        names = {group.id: " ".join(_names(group.likely)) for group in named}
+    sizes = [len(level) for level in levels]
+    words = (
+        f"Boxes in {len(sizes)} lines: {', '.join(map(str, sizes))} groups of clusters, as wide as "
+        "their share of the stream; a box stands on those that it is made of."
+    )
+    svg = chart("chart-tree", words, lambda ax: plot_tree(tree, sizes, names, ax=ax), SIZE)
+    caption = (
+        f"The {whole(run.n_clusters)} clusters, joined where the model's own odds cost least. "
+        f"bnpstream clusters RUN --coarse {sizes[min(1, len(sizes) - 1)]} lists such groups."
+    )
+    return Groups(caption, svg, coarsest)
+
+
+def _group(run: RunDescription, group: GroupDescription, parts: list[Group] | None = None) -> Group:
+    image = None
+    if run.image_shape is not None and group.mean is not None:
+        image = ink(group.mean, run.image_shape)
+    is_words = run.kind == "words"
+    return Group(
+        group.id,
+        percent(group.weight),
+        "1 cluster" if group.n_clusters == 1 else f"{whole(group.n_clusters)} clusters",
+        _names(group.likely) if is_words else [],
+        _names(group.lifted) if is_words else [],
+        _columns(group.lifted) if run.kind == "columns" else [],
+        image,
+        parts or [],
+    )
+
+
+def _names(features: list[Feature]) -> list[str]:
+    return [shorten(feature.name, LONGEST_WORD) for feature in features[:WORDS]]
+
+
+def _columns(features: list[Feature]) -> list[str]:
+    """Return the most unusual columns, each with how far its mean is from the stream's."""
+    return [
+        f"{shorten(feature.name, LONGEST_WORD)} {feature.lift:+.1f} sd"
+        for feature in features[: WORDS // 2]
+    ]
