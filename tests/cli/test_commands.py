@@ -229,15 +229,12 @@ def test_numbers_beyond_all_bounds_are_rejected_while_the_prefix_fills(tmp_path)
     assert (found["rows"], found["rejects"]) == (30, 1)
 
 
-def test_texts_are_told_apart_when_words_are_hashed(tmp_path):
+def test_texts_are_told_apart_when_words_are_hashed(texts, tmp_path):
     """No alpha is given: with a fixed one a column, 2^18 columns would drown all words."""
-    rng, texts = np.random.default_rng(0), tmp_path / "feed.jsonl"
-    topics = rng.integers(2, size=400)
-    words = [[f"{'ab'[topic]}{j}" for j in rng.integers(40, size=12)] for topic in topics]
-    texts.write_text("".join(json.dumps({"text": " ".join(some)}) + "\n" for some in words))
-    labels = tmp_path / "labels.txt"
-    labels.write_text("".join(f"{topic}\n" for topic in topics))
-    found = run_json("fit", texts, "--out", tmp_path / "run", "--hash-bits", "18")
+    found = run_json(
+        *("fit", texts, "--out", tmp_path / "run", "--hash-bits", "18", "--merge-threshold", "0")
+    )
+    labels = texts.parent / "labels.txt"
     agreed = run_json("evaluate", tmp_path / "run", texts, "--labels", labels)
     assert agreed["nmi"] > 0.9
     assert found["clusters"] < 20

@@ -1,8 +1,8 @@
 """What a model leaves open is learnt from the stream: base measure and prior.
 
 From the first P rows, before any of them is absorbed: what clusters are like on the whole (words:
-their frequencies m; cells: centre and width) and, by how well it predicts rows that it was not
-taken from, the scale of it (words: c in alpha = c m; cells: how wide clusters are).
+their frequencies m; cells: centre and width), and the scale of it (words: c in alpha = c m; cells:
+how wide clusters are): that which predicts the first of these rows best, each from those before it.
 
 Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far; and from 2P
 on the base measure again, its scale by the rows just before, as they were predicted. A base
@@ -33,8 +33,8 @@ Floats = NDArray[np.float64]
 KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
 FIRST_FACTOR, FIRST_STEPS = 2.0, 7
-FIRST_ROWS, TRAINED = 160, 0.6
-"""First rows that the search looks at, at most; the share that the others are predicted from."""
+FIRST_ROWS, EARLY = 160, 0.6
+"""First rows that the search looks at, at most; the share that m is taken from meanwhile."""
 LATER_FACTOR, LATER_STEPS = 1.6, 3
 PROBE = 64
 """Rows before every later time that decide on the scale."""
@@ -93,24 +93,20 @@ class Learner:
         batch : Batch
             The first rows, P at most.
         """
-        looked_at = min(len(batch), FIRST_ROWS)
-        half = max(1, int(TRAINED * looked_at))
-        trained, rest = batch.part(0, half), batch.part(half, looked_at)
         prior, guess = model
-        located = guess.relocated(trained.totals(guess.n_located))
+        looked_at = batch.part(0, FIRST_ROWS)
+        early = looked_at.part(0, max(1, int(EARLY * len(looked_at))))
+        located = guess.relocated(early.totals(guess.n_located))
         states: dict[float, MixtureState] = {}
 
         def score(scale: float) -> float:
             candidate = Model(prior, located.rescaled(scale))
             state = states[scale] = adf.init(candidate, batch.n_statistics)
-            trial.absorb(candidate, state, trained)
-            return trial.absorb(candidate, state, rest)
+            return trial.absorb(candidate, state, looked_at)
 
-        best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS) if len(rest) > 0 else 1.0
-        if states:
-            nearest = min(states, key=lambda scale: abs(np.log(scale / best)))
-            prior = self._prior(trial, prior, states[nearest])
-        self.scale = best
+        self.scale = best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS)
+        nearest = min(states, key=lambda scale: abs(np.log(scale / best)))
+        prior = self._prior(trial, prior, states[nearest])
         return Model(prior, guess.rescaled(best))
 
     @property
