@@ -195,7 +195,7 @@ def test_samples_are_documents():
 
 def test_spread_is_the_number_of_words_in_the_prefix():
     rows = documents(9)
-    model = DocumentMixture(NIG, prefix_rows=25)
+    model = DocumentMixture(NIG, total=30.0, prefix_rows=25)
     for stop in (10, 24, 25, 60):
         model.partial_fit(rows[model.n_samples_seen_ if hasattr(model, "state_") else 0 : stop])
         assert model.vocabulary_.base.spread == len(set().union(*rows[: min(stop, 25)]))

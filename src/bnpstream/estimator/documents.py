@@ -7,19 +7,21 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.estimator.base import require_whole
+from bnpstream.estimator.base import require_whole, resolve_prior
 from bnpstream.estimator.codec import decode, encode
 from bnpstream.estimator.fading import ForgettingEstimator
 from bnpstream.estimator.reading import PosteriorReader, likeliest
 from bnpstream.estimator.saving import Savable, posterior_arrays, posterior_from
 from bnpstream.estimator.settings import budget_of, settings_of
 from bnpstream.inference import adf
-from bnpstream.inference.visits import Absorbed
+from bnpstream.inference.forgetting import Ticks
+from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.documents import LENGTH, Document, DocumentBatch, as_documents
 from bnpstream.likelihoods.vocabulary import require_words
 from bnpstream.mixture import Model
 from bnpstream.priors import Prior
+from bnpstream.tuning import Learner, Trial
 
 Floats = NDArray[np.float64]
 
@@ -34,16 +36,18 @@ class DocumentMixture(Savable, PosteriorReader, ForgettingEstimator):
 
     Parameters
     ----------
-    prior : Prior or {"dp", "nig", "py"}
-        How clusters arise.
+    prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
+        How clusters arise; see `StreamingMixture`.
     spread : float, optional
         g: after so many words a quarter of the base measure is left. Default the number of words
         in the first `prefix_rows` documents; until there are as many, every call starts afresh
         with all documents so far, so that splits into calls cannot matter.
     total : float, optional
-        A: how many words the base measure is worth in a cluster. Default .15 `spread`.
+        A: how many words the base measure is worth in a cluster. Default .15 `spread` if that is
+        given; else it is learnt from the stream, and given out anew by the frequencies of words
+        when twice, four times... as many documents have been seen.
     prefix_rows : int
-        Documents that decide on `spread`.
+        Documents that decide on what is not given.
     new_cluster_threshold, min_responsibility, max_clusters, max_memory, engine, n_jobs, half_life
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
@@ -125,7 +129,11 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             When they came, see `StreamingMixture.partial_fit`.
         """
         fresh = copy(self)  # the model stays what it was until the new one is ready
-        fresh.__dict__ = {name: x for name, x in vars(self).items() if not name.endswith("_")}
+        fresh.__dict__ = {
+            name: x
+            for name, x in vars(self).items()
+            if not name.endswith("_") and name not in ("_learner", "_prior_given")
+        }
         self.__dict__ = fresh.partial_fit(documents, timestamps=timestamps).__dict__
         return self
 
@@ -171,37 +179,79 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
 
     def _absorb(self, new: list[Document], stamps: Floats | None) -> None:
         """Absorb documents after those kept so far."""
-        prior = self._prior()
-        settings = self._settings()
+        self._settings()
         self._check_engine()
         size = require_whole("prefix_rows", self.prefix_rows, 1)
         found = [*getattr(self, "prefix_", []), *new]
         times = [*getattr(self, "prefix_stamps_", []), *(() if stamps is None else stamps.tolist())]
-        if not hasattr(self, "state_") or self.prefix_:
-            spread = self.spread
-            if spread is None:
-                spread = max(len(set().union(*found[:size])), 1)
-            self.vocabulary_ = Vocabulary(OpenVocabulary(spread, self.total))
-            self.state_ = adf.init(Model(prior, self.vocabulary_.likelihood), LENGTH + 1)
-            settings.budget.check(self.state_)
-            self.lineage_ = []
-            self.prefix_, self.prefix_stamps_ = [], []
-            self.__dict__.pop("clock_", None)
-        self.vocabulary_.add(found)
-        model = self._model()
-        batch = DocumentBatch.of(found, self.vocabulary_.numbers)
-        kernel, records = self._kernel(model, batch), []
-        stamps = np.array(times) if times else None
-        ticks = self._ticks(self.n_samples_seen_, len(batch), stamps)
+        begins = not hasattr(self, "state_") or bool(self.prefix_)
+        if begins:
+            self._begin(found[:size])
+        ticks = self._ticks(self.n_samples_seen_, len(found), np.array(times) if times else None)
+        records = []
         try:
-            for record in adf.run(model, self.state_, batch, settings, kernel, ticks):
+            for record in self._learning(found, ticks):
                 self.lineage_ += record.events
                 records.append(record)
         finally:  # interrupted, what was absorbed is what is kept
-            if self.spread is None and self.n_samples_seen_ < size:
+            if begins and self.spread is None and self.n_samples_seen_ < size:
                 self.prefix_ = found[: self.n_samples_seen_]
                 self.prefix_stamps_ = times[: self.n_samples_seen_]
         self.absorbed_ = Absorbed.of(records)
+
+    def _begin(self, first: list[Document]) -> None:
+        """Make the posterior of no documents, with what is left open taken from the first ones."""
+        self.__dict__.pop("clock_", None)
+        self._learner = Learner(max(len(first), 1))
+        self._take_prior(resolve_prior(self.prior))
+        if self.spread is not None:
+            self.vocabulary_ = Vocabulary(OpenVocabulary(self.spread, self.total))
+        else:
+            spread = max(len(set().union(*first)), 1)
+            self.vocabulary_ = Vocabulary(OpenVocabulary(spread, self.total))
+            if self.total is None:
+                self._learn(first)
+        self.state_ = adf.init(self._model(), LENGTH + 1)
+        self._settings().budget.check(self.state_)
+        self.lineage_ = []
+        self.prefix_, self.prefix_stamps_ = [], []
+
+    def _learn(self, first: list[Document]) -> None:
+        """Learn base measure and prior from the first documents, whose words are known then."""
+        self.vocabulary_.add(first)
+        batch = DocumentBatch.of(first, self.vocabulary_.numbers)
+        guess = self.vocabulary_.likelihood.guessed(batch)
+        self._take_model(self._learner.first(self._trial(), Model(self._prior(), guess), batch))
+
+    def _learning(self, documents: list[Document], ticks: Ticks | None) -> Iterator[Record]:
+        """Absorb documents, stopping at those at which something is learnt.
+
+        Words are learnt just before the documents that bring them, so that splits into calls do
+        not matter for what they get when the base measure is given out anew.
+        """
+        start, trial = 0, self._trial()
+        while start < len(documents):
+            some = documents[start : start + self._learner.room(self.n_samples_seen_)]
+            fading = None if ticks is None else ticks.part(start, start + len(some))
+            self.vocabulary_.add(some)
+            model, batch = self._model(), DocumentBatch.of(some, self.vocabulary_.numbers)
+            self._learner.watch(trial, model, batch, self.state_)
+            kernel = self._kernel(model, batch)
+            yield from adf.run(model, self.state_, batch, self._settings(), kernel, fading)
+            start += len(some)
+            better = self._learner.again(trial, self._model(), self.state_)
+            if better is not None:
+                self._take_model(better)
+
+    def _take_model(self, model: Model) -> None:
+        """Use a prior and a base measure from now on."""
+        self._take_prior(model.prior)
+        likelihood: Any = model.likelihood
+        self.vocabulary_.likelihood = likelihood
+
+    def _trial(self) -> Trial:
+        given = self.new_cluster_threshold
+        return Trial(self._settings_for, self._kernel, 1.0 if given is None else float(given))
 
     @property
     def provisional_(self) -> bool:
@@ -210,8 +260,11 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         return bool(self.prefix_)
 
     def _settings(self) -> adf.Settings:
+        return self._settings_for(self._prior())
+
+    def _settings_for(self, prior: Prior) -> adf.Settings:
         return settings_of(
-            self._prior(),
+            prior,
             self.new_cluster_threshold,
             self.min_responsibility,
             budget=budget_of(self.max_clusters, self.max_memory),
@@ -252,6 +305,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             arrays["prefix.stamps"] = np.array(self.prefix_stamps_)
         self._save_clock(document)
         document["base"] = encode(self.vocabulary_.base)
+        document["prior"] = encode(self.prior_)
+        self._learner.save_into(document, arrays)
         arrays |= posterior_arrays(self.state_, self.lineage_)
         arrays |= self.vocabulary_.arrays()
 
@@ -264,6 +319,8 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         self.prefix_stamps_ = arrays.get("prefix.stamps", np.empty(0)).tolist()
         self._load_clock(document)
         self.vocabulary_ = Vocabulary.of(decode(document["base"]), arrays)
+        self._take_prior(decode(document["prior"], classes))
+        self._learner = Learner.load_from(document, arrays, self.vocabulary_.likelihood)
         self.state_, self.lineage_ = posterior_from(arrays, paired=False)
 
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:

@@ -112,8 +112,7 @@ class DirichletMultinomial(WordLikelihood):
         if self.is_informed:
             return self
         totals = np.asarray(as_counts(X).sum(axis=0), np.float64)
-        used = max(int(np.count_nonzero(totals)), 2)
-        guess = min(GUESSED_STRENGTH, GUESSED_ALPHA * used)
+        guess = guessed_strength(int(np.count_nonzero(totals)))
         return replace(self, alpha=guess * mean_of(totals))
 
     @property
@@ -192,6 +191,11 @@ class DirichletMultinomial(WordLikelihood):
         alpha, total = self.base_measure(n_words)
         words = words_of(np.broadcast_to(alpha, n_words))
         return make_screen(words, total, table, masses, n_clusters)
+
+
+def guessed_strength(n_words: int) -> float:
+    """Return c to begin with, given how many words are used."""
+    return min(GUESSED_STRENGTH, GUESSED_ALPHA * max(n_words, 2))
 
 
 def mean_of(totals: Floats) -> Floats:

@@ -13,7 +13,7 @@ from bnpstream.kernels.likelihoods import AsymmetricDirichletMultinomial
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Floats
 from bnpstream.likelihoods.documents import UNSEEN, Document, DocumentBatch, as_documents
-from bnpstream.likelihoods.multinomial import ALPHA_RANGE, mean_of
+from bnpstream.likelihoods.multinomial import ALPHA_RANGE, guessed_strength, mean_of
 from bnpstream.likelihoods.screening import Words, make_screen, octave_of
 from bnpstream.likelihoods.words import WordLikelihood
 
@@ -21,6 +21,12 @@ FIRST_CAPACITY = 1024
 """Words that arrays are made for at first; they double."""
 TOTAL_PER_WORD = 0.15
 """A of `spread` words, as a multiple of it: alpha is .3 then where the vocabulary begins."""
+
+
+TWICE = 1.5
+"""A summed count below it is that of a word that occurred once."""
+MOST_UNKNOWN = 0.5
+"""Share of the base measure that unknown words have at most."""
 
 
 @dataclass(frozen=True)
@@ -232,15 +238,30 @@ class VocabularyLikelihood(WordLikelihood):
         """Return documents with A and every alpha times a factor."""
         return self._with(replace(self.base, total=factor * self.total), factor * self._given)
 
+    def guessed(self, batch: DocumentBatch) -> "VocabularyLikelihood":
+        """Return documents with a base measure to begin with: by the words of the first ones."""
+        guess = guessed_strength(len(self.vocabulary)) / self.total
+        return self.rescaled(guess).relocated(batch.totals(self.n_located))
+
     @property
     def n_located(self) -> int:
         """Return how many columns `relocated` looks at: unknown words, and known ones."""
         return len(self.vocabulary) + 1
 
     def relocated(self, totals: Floats) -> "VocabularyLikelihood":
-        """Return documents with alphas by the frequencies of words; A, and what is left, stay."""
-        given = self.total - self.base.rest(len(self.vocabulary))
-        return self._with(self.base, given * mean_of(np.maximum(totals[1:], 0.0)))
+        """Return documents with the same total A, given out by the frequencies of words.
+
+        For unknown words is left what Good and Turing expect of them: the share of tokens whose
+        word occurred once.
+        """
+        words, known = np.maximum(totals[1:], 0.0), len(self.vocabulary)
+        if known == 0:
+            return self
+        once = np.count_nonzero((words > 0.0) & (words < TWICE))
+        share = min((once + 1.0) / (words.sum() + 2.0), MOST_UNKNOWN)
+        spread = float(known / (share**-0.5 - 1.0))
+        base = replace(self.base, spread=spread, total=self.total)
+        return self._with(base, (self.total - base.rest(known)) * mean_of(words))
 
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> DocumentBatch:
         """Return the rows that `DocumentBatch.arrays` described."""
