@@ -17,7 +17,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from bnpstream import DirichletMultinomial, StreamingMixture
+from bnpstream import StreamingMixture
 from bnpstream.datasets import load_20news
 from bnpstream.evaluation import agreement
 from measure import arguments, machine, save
@@ -41,7 +41,7 @@ def corpus() -> tuple[sparse.csr_array[np.int64], Labels]:
 
 def ours(prior: str, rows: Any) -> Iterator[tuple[str, Labels]]:
     """Yield the labels of one pass, and those of its clusters merged into twenty."""
-    model = StreamingMixture(prior, DirichletMultinomial("learn")).fit(rows)
+    model = StreamingMixture(prior).fit(rows)
     fine = model.predict_ids(rows)
     yield f"bnpstream, {prior}", fine
     tree = model.merge_tree(K)

@@ -33,15 +33,18 @@ class StreamingMixture(StreamAbsorber):
 
     Parameters
     ----------
-    prior : Prior or {"dp", "nig", "py"}
+    prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
         How clusters arise. The strings stand for a Dirichlet process, a normalized inverse
-        Gaussian process and a Pitman-Yor process with concentration 1.
+        Gaussian, a normalized generalized gamma and a normalized stable process, and a Pitman-Yor
+        process, whose concentration and discount are learnt from the clusters at n = P, 2P, 4P...
+        rows, P being `prefix_rows`. A `Prior` stays as it is, unless it is ``prior.learning()``.
     likelihood : Likelihood, "auto" or the name of one
         What a row looks like in a cluster. "auto" chooses by what the rows look like: counts of
         words for a sparse matrix or whole numbers >= 0, a Gaussian with any covariance for real
         numbers (with a diagonal one if cells are missing), and a product of families for a table of
         mixed types. Names are "multinomial", "gaussian", "diagonal", "spherical", "poisson",
-        "bernoulli" and "categorical".
+        "bernoulli" and "categorical". What a likelihood leaves open is learnt, its scale again at
+        2P, 4P... rows, by how well rows are predicted.
     prefix_rows : int
         Rows from which a likelihood takes what it leaves open: its choice, its scale, its labels.
         They are counted from the start of the stream, never by calls: until there are so many they
@@ -133,8 +136,8 @@ class StreamingMixture(StreamAbsorber):
         Sum of all one-step-ahead log predictives since the start of the stream.
     n_samples_seen_ : int
         Rows absorbed.
-    likelihood_ : Likelihood
-        The likelihood with nothing left open.
+    prior_, likelihood_ : Prior, Likelihood
+        Prior and likelihood with nothing left open, as learnt so far.
     n_features_in_ : int
         Columns of the rows.
     epochs_ : list of Epoch

@@ -30,8 +30,8 @@ class StreamingMixture(Clusterer):
 
     Parameters
     ----------
-    prior : Prior or {"dp", "nig", "py"}
-        How clusters arise.
+    prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
+        How clusters arise. What a name leaves open is learnt after 500, 1000, 2000... records.
     likelihood : {"auto", "counts", "gaussian"}
         What features are. "auto": counts if all values of the first records are whole numbers and
         none is negative or missing, as those of `BagOfWords`; else Gaussian. Whole numbers that
