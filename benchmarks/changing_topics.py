@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter
 from scipy.sparse import csr_array, vstack
 from scipy.special import gammaln, logsumexp
 
-from bnpstream import DirichletMultinomial, StreamingMixture
+from bnpstream import StreamingMixture
 from measure import arguments, machine, save
 
 WORDS, SHARED, TOPICS, LENGTH, PHASES = 1000, 100, 10, 60, 3
@@ -84,7 +84,7 @@ def stream_of(name: str, phase_rows: int, seed: int) -> Stream:
 
 def follow(stream: Stream, half_life: int | None, phase_rows: int) -> dict[str, Any]:
     """Absorb the stream; return what happened, bin by bin, and after every change."""
-    model = StreamingMixture("dp", DirichletMultinomial(0.05), half_life=half_life)
+    model = StreamingMixture(half_life=half_life)
     n_rows = stream.counts.shape[0]
     gaps, clusters = [], []
     for start in range(0, n_rows, BIN):
@@ -143,10 +143,10 @@ def draw(results: dict[str, Any], path: Path) -> None:
             panel.spines[["top", "right"]].set_visible(False)
         upper.set_title(name, fontsize=10)
         lower.set_xlabel("rows seen")
-    place = (phase_rows * 1.02, -0.8)
+    place = (phase_rows * 1.02, -0.6)
     axes[0, 0].annotate("topics change", place, color="#777777", fontsize=8)
     axes[0, 0].set_ylabel("log predictive less the truth's,\nnats a token")
-    axes[0, 0].set_ylim(-0.85, 0.02)
+    axes[0, 0].set_ylim(-0.65, 0.02)
     axes[1, 0].set_ylabel("live clusters")
     axes[1, 0].set_ylim(0)
     axes[1, 0].set_xlim(0, PHASES * phase_rows)
