@@ -238,6 +238,7 @@ def test_texts_are_told_apart_when_words_are_hashed(texts, tmp_path):
     agreed = run_json("evaluate", tmp_path / "run", texts, "--labels", labels)
     assert agreed["nmi"] > 0.9
     assert found["clusters"] < 20
+    assert found["learnt"].keys() == {"concentration", "alpha_total"}
 
 
 def test_a_run_that_is_being_written_says_so(tmp_path):

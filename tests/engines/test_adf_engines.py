@@ -315,7 +315,7 @@ def test_compiled_run_returns_early_before_the_last_free_slot_is_used():
     kernel = model.kernel_arguments(batch)
     state = adf.init(model, batch.n_statistics)
     old, new = SiteBuffer(200), SiteBuffer(200 * 200)
-    options, events = Options(0.1, -10.0, 0.0, 0.0), Events.empty(1000)
+    options, events = Options(0.1, -10.0, 0.0, 0.0, 1000, 10**9), Events.empty(1000)
     stopped, state.arrays = visits.visit(
         *kernel[:2], state.arrays, state.cache(model.likelihood), kernel.rows, old.arrays,
         new.arrays, 0, 200, options, Trace.empty(200), events,

@@ -566,13 +566,27 @@ def test_screen_is_made_anew_when_something_else_changes_the_posterior():
     assert changed(lambda: state.take_out(slots, shares, row))
     assert changed(lambda: state.move(1, row, 1.0))
     assert changed(lambda: state.merge(2, 0, -9.0))
-    assert changed(lambda: state.drop(0))
     K = state.n_clusters
     assert changed(lambda: state.rebuild(2 * state.statistics, np.ones(K), np.full(K, -1.0)))
     assert not changed(lambda: state.count_row(0.0))
     other = DirichletMultinomial(3.0)
     assert state.cache(other).total == 3.0 * WORDS
     assert state.cache(likelihood).total == 0.1 * WORDS
+
+
+def test_a_screen_follows_a_cluster_that_is_dropped():
+    case = CASES[0]
+    _, state, _ = first_pass(case)
+    likelihood = case.model.likelihood
+    before = state.cache(likelihood)
+    state.drop(0)
+    after, K = state.cache(likelihood), state.n_clusters
+    made = screen_of(likelihood, state.arrays)
+    assert after is before
+    assert np.array_equal(after.levels, made.levels)
+    for name in ("heads", "lengths"):  # of free slots only the heads matter
+        assert np.array_equal(getattr(after, name)[:K], getattr(made, name)[:K])
+    assert np.array_equal(after.heads, made.heads)
     assert state.copy().cache(likelihood) is not state.cache(likelihood)
 
 

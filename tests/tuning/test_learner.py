@@ -110,6 +110,15 @@ def test_any_split_gives_the_same_bits(engine, settings):
     same(whole, parts)
 
 
+def test_threads_give_the_same_bits():
+    rows = corpus(450)
+    one, two = (model(n_jobs=n_jobs).partial_fit(rows) for n_jobs in (1, 2))
+    assert one.total_log_evidence_ == two.total_log_evidence_
+    assert one.prior_ == two.prior_
+    assert one.likelihood_.alpha.tobytes() == two.likelihood_.alpha.tobytes()
+    assert one.score_samples(rows).tobytes() == two.score_samples(rows).tobytes()
+
+
 @pytest.mark.parametrize("cut", [50, 100, 150, 170, 199, 200, 350, 399])
 def test_saved_at_any_row_it_goes_on_alike(cut, tmp_path):
     rows = corpus(450)

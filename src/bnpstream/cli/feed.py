@@ -17,6 +17,7 @@ from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
+from bnpstream.jobs.learnt import learnt_of
 from bnpstream.jobs.model_files import read_model_file
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.starting import RunOptions, start
@@ -169,6 +170,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns_of(feed),
+        "learnt": learnt_of(model) if rows > 0 else {},
     }
 
 
@@ -198,6 +200,9 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["columns"] is not None:
         columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
         print(f"columns: {', '.join(columns)}")
+    if summary["learnt"]:
+        learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
+        print(f"learnt: {', '.join(learnt)}")
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:

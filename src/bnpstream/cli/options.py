@@ -49,8 +49,8 @@ SOURCE = (
 )
 MODEL = (
     Shared("prior", str, "dp (default), nig, ngg, stable or py."),
-    Shared("concentration", float, "a, by default 1: more is more clusters."),
-    Shared("discount", float, "sigma, by default .5: clusters grow like n^sigma."),
+    Shared("concentration", float, "a: more is more clusters; by default learnt."),
+    Shared("discount", float, "sigma: clusters grow like n^sigma; by default learnt."),
     Shared("tilt", float, "tau of nig and ngg, by default 1."),
     Shared(
         "likelihood",

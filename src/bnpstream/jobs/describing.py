@@ -17,6 +17,7 @@ from bnpstream.jobs.description import (
     RunDescription,
     TreeDescription,
 )
+from bnpstream.jobs.learnt import learnt_of
 from bnpstream.jobs.models import Mixture
 from bnpstream.jobs.starting import load_checkpoint, read_schema, settings_of
 from bnpstream.likelihoods import Categorical, ColumnLikelihood, Likelihood, Product
@@ -164,6 +165,7 @@ class Run:
             Counter(self.journal.reasons).most_common(),
             {
                 "model": {**self.config["model"], "estimator": repr(self.model)},
+                "learnt": learnt_of(self.model),
                 "source": {**self.config["source"], "schema": self.config["schema"]},
                 "begun": {"created": self.config["created"]},
             },
