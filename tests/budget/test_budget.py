@@ -10,7 +10,7 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import synthetic_corpus
-from bnpstream.estimator.settings import require_bytes
+from bnpstream.estimator.visiting import require_bytes
 from bnpstream.inference.budget import Budget, keep_within, retire
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, survivor
 from bnpstream.priors import PitmanYor

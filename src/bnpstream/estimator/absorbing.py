@@ -1,4 +1,4 @@
-"""How a streaming estimator absorbs rows: prefix, learning, schedule, end, and what is saved."""
+"""How a streaming estimator absorbs rows: prefix, labels, end, and what is saved."""
 
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -12,7 +12,6 @@ from sklearn.utils.validation import validate_data
 
 from bnpstream.estimator.base import require_weights, require_whole
 from bnpstream.estimator.codec import decode, encode
-from bnpstream.estimator.fading import ForgettingEstimator
 from bnpstream.estimator.novelty import NoveltyReader
 from bnpstream.estimator.prefix import Prefix
 from bnpstream.estimator.reading import likeliest
@@ -24,16 +23,15 @@ from bnpstream.estimator.saving import (
     posterior_from,
     save_prefix,
 )
-from bnpstream.estimator.settings import ScheduledEstimator
+from bnpstream.estimator.stream_learning import StreamLearner
 from bnpstream.inference import adf, ep, window
-from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.visits import Absorbed, Record
-from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods import Batch
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import Model, SiteBuffer
 from bnpstream.mixture.saving import window_arrays, window_from
 from bnpstream.mixture.window import Window
-from bnpstream.tuning import Learner, Trial
+from bnpstream.tuning import Learner
 
 Floats = NDArray[np.float64]
 
@@ -45,11 +43,9 @@ PROVISIONAL = (
 )
 
 
-class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstimator):
+class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
     """Absorbs rows in order; any split into calls gives the same bits."""
 
-    prefix_rows: int
-    window_: Window
     epochs_: list[ep.Epoch]
     prefix_: Prefix
     labels_: NDArray[np.intp]
@@ -107,45 +103,9 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             return self.prefix_.stamps() is not None
         return self.clock_.by_time if "clock_" in vars(self) else None
 
-    def _learn(self, prefix: Prefix) -> tuple[Model, Batch, Learner | None]:
-        """Return the model that the first rows make of what is open, and all rows encoded.
-
-        Last comes what goes on learning.
-        """
-        rows = prefix.rows()
-        first = rows[: self.prefix_rows]
-        model, learner = self._informed(prefix.likelihood.chosen(first), first)
-        try:
-            batch = model.likelihood.encode(rows)
-        except ValueError:  # a row of the last call, beyond those that it was learnt from
-            model.likelihood.encode(prefix.last())
-            raise
-        self._kernel(model, batch)
-        return model, batch, learner
-
-    def _informed(self, likelihood: Likelihood, rows: Any) -> tuple[Model, Learner | None]:
-        """Return the model with what is left open taken from the first rows."""
-        guess = Model(self._prior(), likelihood.informed(rows))
-        learner = Learner(int(rows.shape[0]))
-        if likelihood.scale_is_open:
-            batch = guess.likelihood.encode(rows)
-            return learner.first(self._trial(), guess, batch), learner
-        return guess, learner if guess.prior.learn else None
-
-    def _successor(self) -> Likelihood:
-        """Return the likelihood given since the last call; no other is learnt from then on."""
-        likelihood = super()._successor()
-        if "_learner" in vars(self):
-            self._learner.scale = None
-        return likelihood
-
     def _model(self) -> Model:
         """Return prior and likelihood as they are now; of a filling prefix, the throw-away ones."""
         return self._provisional()._model() if "prefix_" in vars(self) else super()._model()
-
-    def _trial(self) -> Trial:
-        given = self.new_cluster_threshold
-        return Trial(self._settings_for, self._kernel, 1.0 if given is None else float(given))
 
     def _begin(
         self,
@@ -205,41 +165,6 @@ class StreamAbsorber(Savable, NoveltyReader, ForgettingEstimator, ScheduledEstim
             absent = np.setdiff1d(np.arange(len(every)), there)
             self._describe(every.chosen(absent), absent)
         return revised
-
-    def _learning(
-        self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None
-    ) -> Iterator[window.Outcome]:
-        """Absorb rows; where something is learnt, stop at the rows at which it changes."""
-        start, learner = 0, vars(self).get("_learner")
-        while start < len(batch):
-            room = len(batch)
-            if learner is not None:
-                room = learner.room(self.state_.n_observations)
-            part = batch.part(start, start + room)
-            fading = None if ticks is None else ticks.part(start, start + len(part))
-            if learner is not None:
-                learner.watch(self._trial(), self._model(), part, self.state_)
-            yield from self._outcomes(part, fading, schedule)
-            start += len(part)
-            if learner is not None:
-                better = learner.again(self._trial(), self._model(), self.state_)
-                if better is not None:
-                    self._take_prior(better.prior)
-                    self._take(better.likelihood)
-
-    def _outcomes(
-        self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None
-    ) -> Iterable[window.Outcome]:
-        """Absorb rows by the schedule."""
-        model, settings = self._model(), self._settings()
-        if schedule is None:
-            self.window_.prepare(size=0, keep_rows=False)
-            kernel = self._kernel(model, batch)
-            return adf.run(model, self.state_, batch, settings, kernel, ticks)
-        self.window_.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
-        posterior = (model, self.state_, self.window_)
-        kernel_for = partial(self._kernel, model)
-        return window.run(*posterior, batch, settings, schedule, kernel_for, ticks)
 
     def _describe(self, batch: Batch, places: NDArray[np.intp]) -> None:
         """Say of rows that were not absorbed what is said of those that were."""

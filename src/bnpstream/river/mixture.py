@@ -9,7 +9,7 @@ from river.base import Clusterer
 from scipy.special import logsumexp
 
 from bnpstream.estimator.base import require_whole, resolve_prior
-from bnpstream.estimator.settings import settings_of
+from bnpstream.estimator.visiting import settings_of
 from bnpstream.kernels.adf import NEGLIGIBLE
 from bnpstream.priors import Prior
 from bnpstream.river.counts import CountLearner, as_counted
