@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from bnpstream import (
     DirichletMultinomial,
@@ -33,6 +34,8 @@ GROWTH = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 STABLE = 0.5626
 """The discount with which a stable process, which has no other parameter, expects 200."""
 HELD_OUT, ORDERS = 1000, 3
+EARLY, LATE = 500, 1000
+"""First and last rows of which it is counted how many are among their kind."""
 ALPHAS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 WAYS: dict[str, dict[str, Any]] = {
     "one pass": {},
@@ -95,8 +98,17 @@ def tried(corpus: Dataset, *given: Any, **settings: Any) -> dict[str, float]:
         order = np.random.default_rng(seed).permutation(counts.shape[0] - HELD_OUT)
         model = StreamingMixture(*given, **settings).fit(counts[order])
         agreement = normalized_mutual_info_score(labels[order], model.labels_)
-        found.append((model.score(held_out), model.n_clusters_, agreement))
-    return dict(zip(("held_out", "clusters", "nmi"), np.mean(found, axis=0).tolist(), strict=True))
+        right = among_its_kind(labels[order], model.labels_)
+        shares = right[:EARLY].mean(), right[-LATE:].mean()
+        found.append((model.score(held_out), model.n_clusters_, agreement, *shares))
+    names = ("held_out", "clusters", "nmi", "early", "late")
+    return dict(zip(names, np.mean(found, axis=0).tolist(), strict=True))
+
+
+def among_its_kind(kinds: Any, labels: Any) -> Any:
+    """Return for every row whether its cluster is mostly of its own kind."""
+    kinds = np.unique(kinds, return_inverse=True)[1]
+    return contingency_matrix(kinds, labels).argmax(axis=0)[labels] == kinds
 
 
 def learning(corpus: Dataset) -> dict[str, Any]:
@@ -146,7 +158,8 @@ def _pictures(model: StreamingMixture) -> dict[str, Any]:
 def _line(name: str, record: dict[str, Any]) -> str:
     return (
         f"{name:36s} {record['held_out']:8.2f} nats a document  "
-        f"{record['clusters']:6.1f} clusters  NMI {record['nmi']:.3f}"
+        f"{record['clusters']:6.1f} clusters  NMI {record['nmi']:.3f}  "
+        f"early {record['early']:.3f}, late {record['late']:.3f} among their kind"
     )
 
 
