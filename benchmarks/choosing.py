@@ -161,7 +161,8 @@ def _pictures(model: StreamingMixture) -> dict[str, Any]:
 def _line(name: str, record: dict[str, Any]) -> str:
     return (
         f"{name:36s} {record['held_out']:8.2f} nats a document  "
-        f"{record['clusters']:6.1f} clusters  NMI {record['nmi']:.3f}, {record['nmi_arrived']:.3f} of labels_; "
+        f"{record['clusters']:6.1f} clusters  NMI {record['nmi']:.3f}, "
+        f"of labels_ {record['nmi_arrived']:.3f}; "
         f"early {record['early']:.3f}, late {record['late']:.3f} among their kind"
     )
 
