@@ -7,6 +7,8 @@ Learning and passes: 4 000 documents of 25 words, drawn from some 130 clusters w
 the last 1 000 are held out, the others come in three orders. Fixed alphas against a learnt base
 measure; one pass, windows and several passes, with DP and NIG.
 
+Forgetting where nothing drifts: digits and these documents, in random orders.
+
 Digits: scikit-learn's, as counts, one pass without options, cut from coarse to fine.
 """
 
@@ -136,6 +138,25 @@ def passes(corpus: Dataset) -> list[dict[str, Any]]:
     return results
 
 
+def forgetting(corpus: Dataset) -> list[dict[str, Any]]:
+    """Return what forgetting is worth, in nats a row one step ahead, where nothing drifts."""
+    pixels, results = digits().counts, []
+    for name, counts, half_life, n_orders in (
+        ("digits", pixels, 300, 4),
+        ("documents", corpus.counts, 1000, ORDERS),
+    ):
+        for seed in range(n_orders):
+            rows = counts[np.random.default_rng(seed).permutation(counts.shape[0])]
+            kept, faded = (
+                StreamingMixture(half_life=half).partial_fit(rows).total_log_evidence_
+                for half in (None, half_life)
+            )
+            gain = (faded - kept) / rows.shape[0]
+            results.append({"data": name, "half_life": half_life, "seed": seed, "gain": gain})
+            print(f"{name}, order {seed}: half-life {half_life} gains {gain:.2f} nats a row")
+    return results
+
+
 def coarse() -> dict[str, Any]:
     """Return clusters of the digits, and how well groups of them agree with what was written."""
     data = digits()
@@ -179,6 +200,7 @@ def main() -> None:
         "priors": priors(),
         "learning": learning(corpus),
         "passes": passes(corpus),
+        "forgetting": forgetting(corpus),
         "coarse": coarse(),
     }
     save(results, options.json)
