@@ -29,7 +29,7 @@ def write_feed(path):
             file.write(f'{{"id": "d{i}", "time": "{time}", "text": "{" ".join(words)}"}}\n')
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/feeds.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/feeds.md", "docs/choosing.md"])
 def test_shown_commands_run(page, tmp_path, request):
     shown = commands(ROOT / page)
     assert shown
