@@ -187,6 +187,16 @@ def test_learning_predicts_better_than_a_wrong_concentration(documents):
     assert learnt.prior_.concentration > 1.0
 
 
+def test_a_short_stream_has_a_learnt_prior_when_it_ends(documents):
+    model = StreamingMixture("dp", DirichletMultinomial(0.75)).partial_fit(documents[:200])
+    assert model.prior_.concentration == 1.0
+    expected = learnt_prior(model.prior_, model.state_)
+    assert model.finish().prior_ == expected != NAMED_PRIORS["dp"]
+    assert (
+        StreamingMixture("dp", DirichletMultinomial(0.75)).fit(documents[:200]).prior_ == expected
+    )
+
+
 def test_a_prior_given_later_takes_over(documents):
     model = StreamingMixture("dp", DirichletMultinomial(0.75), prefix_rows=100)
     model.partial_fit(documents[:150])

@@ -232,6 +232,9 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
         """Revisit what is left; `_finishing` says how much of it is done between two steps."""
         if "prefix_" in vars(self):
             self._begin(schedule, *self._learn(self.prefix_))
+        if "_learner" in vars(self):
+            model = self._learner.at_the_end(self._trial(), self._model(), self.state_)
+            self._take_prior(model.prior)
         if schedule is None:
             self.window_.prepare(size=0, keep_rows=False)
             return

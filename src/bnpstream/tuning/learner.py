@@ -161,6 +161,12 @@ class Learner:
         likelihood, self._found = self._found or model.likelihood, None
         return Model(self._prior(trial, model.prior, state), likelihood)
 
+    def at_the_end(self, trial: Trial, model: Model, state: MixtureState) -> Model:
+        """Return the model of a stream that ended before there were P rows: the prior is learnt."""
+        if state.n_observations >= self.n_first:
+            return model
+        return Model(self._prior(trial, model.prior, state), model.likelihood)
+
     def _prior(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
         if not prior.learn:
             return prior
