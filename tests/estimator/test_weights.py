@@ -229,3 +229,18 @@ def test_wrong_weights_are_refused_and_nothing_changes(prefix, weights, message)
             method(rows[6:], sample_weight=weights)
         assert bits(model.state_) == before
     assert model.partial_fit(rows[6:]).n_samples_seen_ == 12
+
+
+def test_rows_of_weight_zero_leave_no_trace_in_what_is_learnt():
+    rng = np.random.default_rng((91, 1))
+    rows = rng.normal(size=(300, 2)) + 8.0 * rng.integers(3, size=(300, 1))
+    odd = 1e4 * rng.normal(size=(60, 2))
+    mixed = np.concatenate([rows[:120], odd, rows[120:]])
+    weights = np.concatenate([np.ones(120), np.zeros(60), np.ones(180)])
+    plain = StreamingMixture(prefix_rows=150).partial_fit(rows)
+    for calls in ([360], [100, 260], [130, 10, 220]):
+        weighted = StreamingMixture(prefix_rows=150)
+        for part in np.split(np.arange(360), np.cumsum(calls)[:-1]):
+            weighted.partial_fit(mixed[part], sample_weight=weights[part])
+        assert weighted.total_log_evidence_ == plain.total_log_evidence_
+        assert weighted.state_.masses.tobytes() == plain.state_.masses.tobytes()

@@ -216,7 +216,7 @@ def test_in_the_prefix_answers_are_those_of_its_records_alone(kind):
 def test_counts_are_clustered_as_documents():
     records = counted()
     words = len(set().union(*records[:40]))
-    other = DocumentMixture(spread=float(words)).partial_fit(records)
+    other = DocumentMixture(spread=float(words), prefix_rows=40).partial_fit(records)
     model = learned(records)
     state = model._learner.state
     assert state.log_evidence == other.total_log_evidence_
@@ -231,7 +231,7 @@ def test_numbers_are_clustered_as_rows_with_missing_cells(missing):
     records = numbers(150, missing)
     cells = np.array([[record.get(name, math.nan) for name in "abcd"] for record in records])
     likelihood = DiagonalGaussian().informed(cells[:40])
-    other = ArrayMixture("dp", likelihood).partial_fit(cells)
+    other = ArrayMixture("dp", likelihood, prefix_rows=40).partial_fit(cells)
     model = learned(records)
     assert math.isclose(model._learner.state.log_evidence, other.total_log_evidence_, rel_tol=1e-12)
     found = [model.score_one(record) for record in records[:20]]
@@ -255,7 +255,7 @@ def test_a_feature_that_appears_is_a_column_that_was_missing_so_far():
         [[record.get(name, math.nan) for name in learner.columns] for record in records]
     )
     cells[: 60 + needed, -1] = math.nan
-    other = ArrayMixture("dp", likelihood).partial_fit(cells)
+    other = ArrayMixture("dp", likelihood, prefix_rows=40).partial_fit(cells)
     np.testing.assert_allclose(other.total_log_evidence_, learner.state.log_evidence, rtol=1e-12)
     assert other.n_clusters_ == model.n_clusters
     np.testing.assert_allclose(

@@ -126,6 +126,13 @@ def test_a_discount_stays_within_what_opens_a_cluster():
     assert kept.discount == NAMED_PRIORS["py"].discount
 
 
+def test_clusters_that_fade_do_not_let_a_concentration_run_away():
+    """Of forty clusters a fifth of a row each is left: that is no forty clusters in eight rows."""
+    state = hard([0.2] * 40 + [30.0])
+    assert learnt_prior(NAMED_PRIORS["dp"], state).concentration < 10.0
+    assert learnt_prior(NAMED_PRIORS["dp"], hard([1.0] * 50)).concentration <= 50.0
+
+
 def test_what_is_fixed_stays_as_it_is():
     state = drawn(dirichlet_process(50.0), 1000, 0)
     prior = GeneralizedGamma(2.0, 0.4, 3.0)

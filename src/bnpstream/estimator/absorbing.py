@@ -91,7 +91,7 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
             validate_data(self, X, reset=False, skip_check_array=True)
         kept = Prefix(likelihood) if prefix is None else prefix.copy()
         kept.append(rows, weights, stamps)
-        chosen = self._learn(kept) if kept.n_rows >= n_prefix else None
+        chosen = self._learn(kept) if kept.counted().size >= n_prefix else None
         if fresh:
             validate_data(self, X, reset=True, skip_check_array=True)
         self.prefix_ = kept
@@ -142,6 +142,7 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
         schedule: window.Schedule | None,
     ) -> bool:
         """Absorb encoded rows, those of weight zero left out; see `_absorb`."""
+        self._follow_prior()
         every = batch
         there = np.arange(len(every)) if weights is None else np.flatnonzero(weights)
         if weights is not None:

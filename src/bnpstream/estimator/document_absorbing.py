@@ -44,7 +44,7 @@ class DocumentAbsorber(Savable, PosteriorReader, ForgettingEstimator, VisitingEs
         times = [*getattr(self, "prefix_stamps_", []), *(() if stamps is None else stamps.tolist())]
         begins = not hasattr(self, "state_") or bool(self.prefix_)
         if begins:
-            self._begin(found[:size])
+            self._begin(found[:size], size)
         ticks = self._ticks(self.n_samples_seen_, len(found), np.array(times) if times else None)
         records = []
         try:
@@ -57,10 +57,19 @@ class DocumentAbsorber(Savable, PosteriorReader, ForgettingEstimator, VisitingEs
                 self.prefix_stamps_ = times[: self.n_samples_seen_]
         self.absorbed_ = Absorbed.of(records)
 
-    def _begin(self, first: list[Document]) -> None:
-        """Make the posterior of no documents, with what is left open taken from the first ones."""
+    def _is_by_time(self) -> bool | None:
+        """Return whether the documents so far had time stamps; None if that is not decided."""
+        if vars(self).get("prefix_"):
+            return bool(self.prefix_stamps_)
+        return self.clock_.by_time if "clock_" in vars(self) else None
+
+    def _begin(self, first: list[Document], size: int) -> None:
+        """Make the posterior of no documents, with what is left open taken from the first ones.
+
+        With nothing left open the first ones are no more than those of the first call.
+        """
         self.__dict__.pop("clock_", None)
-        self._learner = Learner(max(len(first), 1))
+        self._learner = Learner(size if self.spread is not None else max(len(first), 1))
         self._take_prior(resolve_prior(self.prior))
         if self.spread is not None:
             self.vocabulary_ = Vocabulary(OpenVocabulary(self.spread, self.total))

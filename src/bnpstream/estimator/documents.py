@@ -137,8 +137,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
             When they came, see `StreamingMixture.partial_fit`.
         """
         new = as_documents(documents)
-        by_time = self.clock_.by_time if "clock_" in vars(self) else None
-        self._absorb(new, self._stamps(timestamps, len(new), by_time))
+        self._absorb(new, self._stamps(timestamps, len(new), self._is_by_time()))
         rows = self.absorbed_.rows
         rows = rows.part(len(rows.ids) - len(new), len(rows.ids))
         self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty

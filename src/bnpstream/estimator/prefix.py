@@ -71,8 +71,12 @@ class Prefix:
         return None if (weights == 1.0).all() else weights
 
     def stamps(self) -> Floats | None:
-        """Return the times of all rows, or None if they have none."""
-        return np.concatenate(self._stamps) if self._stamps else None
+        """Return the times of all rows, or None if not all have one."""
+        return np.concatenate(self._stamps) if len(self._stamps) == len(self._parts) else None
+
+    def counted(self) -> NDArray[np.intp]:
+        """Return the rows that count: those of weight zero are to leave no trace."""
+        return np.flatnonzero(np.concatenate(self._weights))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "provisional": None}

@@ -28,7 +28,7 @@ class StreamLearner(ForgettingEstimator, ScheduledEstimator):
         Last comes what goes on learning.
         """
         rows = prefix.rows()
-        first = rows[: self.prefix_rows]
+        first = rows[prefix.counted()[: self.prefix_rows]]
         model, learner = self._informed(prefix.likelihood.chosen(first), first)
         try:
             batch = model.likelihood.encode(rows)
@@ -53,6 +53,14 @@ class StreamLearner(ForgettingEstimator, ScheduledEstimator):
         if "_learner" in vars(self):
             self._learner.scale = None
         return likelihood
+
+    def _follow_prior(self) -> None:
+        """Use the prior that was given since the last call, and learn what it leaves open."""
+        prior = self._prior()
+        self._take_prior(prior)
+        if prior.learn and "_learner" not in vars(self):
+            self._learner = Learner(self.prefix_rows)
+            self._learner.skip(self.state_.n_observations)
 
     def _learning(
         self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None

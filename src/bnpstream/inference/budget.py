@@ -19,17 +19,18 @@ import numpy as np
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.odds import Odds
 from bnpstream.inference.pools import pool_of
+from bnpstream.kernels.arrays import NO_LIMIT
+from bnpstream.kernels.table import SLOT
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
 
-NO_LIMIT = 2**62
 SHARE_FREED = 16
 """One in so many clusters goes at a time: looking for them is worth it then."""
 LOOKED_AT = 2
 """Clusters looked at for one that goes, the lightest ones."""
-ENTRY_BYTES = 12
-"""A value and its key in a hashed table."""
-HEADROOM = 1.6
-"""A table grows to 1.25 times what its rows need; a row may let several of them double."""
+ENTRY_BYTES, SPARE, FIXED_BYTES = 12, 1.25, 12_000
+"""A value and its key in a hashed table, which grows to 1.25 times what its rows need; what the
+other arrays take before the first row."""
+LEAST_ENTRIES = 4 * SLOT
 
 
 @dataclass(frozen=True)
@@ -50,27 +51,27 @@ class Budget:
     def most_clusters(self, state: MixtureState) -> int:
         """Return at how many clusters room is made."""
         most = NO_LIMIT if self.max_clusters is None else self.max_clusters
-        if self.max_memory is None:
+        if self.max_memory is None or state.is_hashed:
             return most
         return min(most, state.capacity_within(self.max_memory) - 2)
 
     def most_entries(self, state: MixtureState) -> int:
-        """Return at how many entries of a hashed table room is made."""
+        """Return at how many entries of a hashed table room is made (see `n_entries`)."""
         if self.max_memory is None or not state.is_hashed:
             return NO_LIMIT
-        others = state.nbytes - ENTRY_BYTES * state.arrays.table.values.size
-        return int((self.max_memory - others) / (ENTRY_BYTES * HEADROOM))
+        return int((self.max_memory - FIXED_BYTES) / (ENTRY_BYTES * SPARE))
 
     def is_used_up(self, state: MixtureState) -> bool:
         """Return whether room is to be made before another row."""
-        if self.max_clusters is None and self.max_memory is None:
-            return False
-        entries = state.arrays.table.values.size
-        return state.n_clusters >= self.most_clusters(state) or entries > self.most_entries(state)
+        if state.n_clusters >= self.most_clusters(state):
+            return True
+        most = self.most_entries(state)
+        return most < NO_LIMIT and state.n_entries > most
 
     def check(self, state: MixtureState) -> None:
         """Raise ValueError if not even two clusters are within the budget."""
-        if self.max_memory is not None and self.most_clusters(state) < 2:
+        too_little = self.most_clusters(state) < 2 or self.most_entries(state) < LEAST_ENTRIES
+        if self.max_memory is not None and too_little:
             raise ValueError(
                 f"max_memory is {self.max_memory:,} bytes, but a posterior of rows with "
                 f"{state.n_statistics:,} statistics takes {state.nbytes:,} bytes before the first: "
@@ -101,12 +102,7 @@ def keep_within(
         Merges and retirements, in order.
     """
     events: list[Event] = []
-    while budget.is_used_up(state):
-        if state.n_clusters < 2:
-            raise ValueError(
-                f"max_memory={budget.max_memory:,} bytes is not enough for one cluster of these "
-                f"rows, which takes {state.nbytes:,}: allow more"
-            )
+    while state.n_clusters > 1 and budget.is_used_up(state):  # one that is too large stays
         events += _make_room(model, state, sites)
         state.compact()
     return events

@@ -105,6 +105,9 @@ GONE = -1
 BIRTH, DEATH = 0, 1
 
 
+NO_LIMIT = 2**62
+
+
 class Options(NamedTuple):
     """What a pass does with responsibilities."""
 
@@ -117,7 +120,7 @@ class Options(NamedTuple):
     most_clusters: int
     """Where there are so many, room is made before the next row."""
     most_entries: int
-    """The same for a table of more entries than this."""
+    """The same for a hashed table of more entries than this."""
 
 
 class Trace(NamedTuple):

@@ -20,6 +20,8 @@ EMPTY = -1
 NOTHING = 0
 """The first entry of a hashed table belongs to no row and stays zero."""
 N_COLUMNS, END = 0, 1
+SLOT = FIRST_SIZE + 8
+"""Entries that a cluster takes whatever it has: the least row, and its numbers in other arrays."""
 
 
 class Table(NamedTuple):
@@ -98,6 +100,19 @@ def claim(table: Table, k: int, columns: Any, first: int, last: int, entries: An
             keys[entry] = columns[j]
             table.filled[k] += 1
         entries[j - first] = entry
+
+
+@inlined
+def n_entries(table: Table, n_rows: int) -> int:
+    """Return how many entries the first rows of a hashed table may take, and their slots.
+
+    A row is up to 8/3 of its keys; a slot, and the least row, are worth `SLOT` entries. It depends
+    on what is stored and not on where, so that a posterior that was saved and loaded counts alike.
+    """
+    D, stored = table.shape[N_COLUMNS], 0
+    for k in range(n_rows):
+        stored += D if table.sizes[k] == D else 3 * table.filled[k]
+    return stored + SLOT * (n_rows + 1)
 
 
 @inlined
@@ -203,6 +218,12 @@ def gather(table: Table, slots: Any, columns: Any, out: Any) -> None:
     for r in range(slots.size):
         locate(table, slots[r], columns, 0, columns.size, entries)
         out[r] = table.values[entries]
+
+
+@entry
+def count_entries(table: Table, n_rows: int) -> int:
+    """Return `n_entries`."""
+    return n_entries(table, n_rows)
 
 
 @entry

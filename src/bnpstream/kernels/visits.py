@@ -23,6 +23,7 @@ from bnpstream.kernels.arrays import (
     LOG_EVIDENCE,
     N_CLUSTERS,
     N_OBSERVATIONS,
+    NO_LIMIT,
     TOTAL_MASS,
     Clusters,
     Events,
@@ -33,6 +34,7 @@ from bnpstream.kernels.arrays import (
 from bnpstream.kernels.compiling import entry, inlined, inner
 from bnpstream.kernels.families import make_scratch, move_cluster, score, take_out_row
 from bnpstream.kernels.priors import make_space
+from bnpstream.kernels.table import n_entries
 
 
 @inner
@@ -196,7 +198,11 @@ def visit(
         if (
             slots == capacity
             or slots > options.most_clusters
-            or clusters.table.values.size > options.most_entries
+            or (
+                options.most_entries < NO_LIMIT
+                and slots > 2
+                and n_entries(clusters.table, slots - 1) > options.most_entries
+            )
             or new.indptr[i] + slots > new.slots.size
             or events.filled[0] + slots + 1 > events.kinds.size
         ):

@@ -25,6 +25,7 @@ from bnpstream.kernels.table import (
     Table,
     add_rows,
     compact,
+    count_entries,
     empty_table,
     take_row,
     with_capacity,
@@ -339,6 +340,11 @@ class MixtureState:
     def is_hashed(self) -> bool:
         """Return whether rows are hash tables, which grow with what they hold."""
         return self.arrays.table.keys.size > 0
+
+    @property
+    def n_entries(self) -> int:
+        """Return how many entries of a hashed table the clusters may take."""
+        return int(count_entries(self.arrays.table, self.n_clusters))
 
     def capacity_within(self, nbytes: int) -> int:
         """Return how many slots the posterior can grow to in so much memory."""

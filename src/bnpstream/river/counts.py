@@ -31,7 +31,7 @@ class CountLearner(Learner):
     def __init__(self, prior: Prior, settings: adf.Settings, records: Sequence[Record]) -> None:
         words = {word for record in records for word, count in record.items() if count}
         self.vocabulary = Vocabulary(OpenVocabulary(max(len(words), 1)))
-        super().__init__(prior, settings, self.vocabulary.likelihood, LENGTH + 1)
+        super().__init__(prior, settings, self.vocabulary.likelihood, LENGTH + 1, len(records))
 
     def learn(self, records: Sequence[Record]) -> None:
         """Absorb records in order, and the words in them."""

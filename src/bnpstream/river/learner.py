@@ -31,17 +31,21 @@ class Learner(ABC):
         What a record looks like in a cluster.
     n_statistics : int
         Columns of its statistics.
+    n_first : int
+        Records after which a prior is learnt first, then at every doubling.
     """
 
-    learns_at = 500
-    """Records after which a prior is learnt first, then at every doubling."""
-
     def __init__(
-        self, prior: Prior, settings: adf.Settings, likelihood: Likelihood, n_statistics: int
+        self,
+        prior: Prior,
+        settings: adf.Settings,
+        likelihood: Likelihood,
+        n_statistics: int,
+        n_first: int,
     ) -> None:
         self.settings = settings
         self.model = Model(prior, likelihood)
-        self.prior_learner = PriorLearner(self.learns_at)
+        self.prior_learner = PriorLearner(n_first)
         self.state: MixtureState = adf.init(self.model, n_statistics)
 
     @abstractmethod

@@ -31,7 +31,8 @@ class StreamingMixture(Clusterer):
     Parameters
     ----------
     prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
-        How clusters arise. What a name leaves open is learnt after 500, 1000, 2000... records.
+        How clusters arise. What a name leaves open is learnt after P, 2P, 4P... records, P being
+        `prefix_rows`.
     likelihood : {"auto", "counts", "gaussian"}
         What features are. "auto": counts if all values of the first records are whole numbers and
         none is negative or missing, as those of `BagOfWords`; else Gaussian. Whole numbers that

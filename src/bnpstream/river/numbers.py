@@ -75,7 +75,7 @@ class NumberLearner(Learner):
         if names:
             rows = [self._row(as_numbers(record)) for record in records]
             likelihood = DiagonalGaussian().informed(np.array(rows))
-        super().__init__(prior, settings, likelihood, 2 * likelihood.n_pairs)
+        super().__init__(prior, settings, likelihood, 2 * likelihood.n_pairs, len(records))
         self.likelihood = likelihood
 
     def _wait(self, record: Record) -> list[Hashable]:

@@ -8,7 +8,13 @@ LEAST, MOST = 1.0 / 512.0, 4096.0
 """Scales that are tried, relative to the guess."""
 
 
-def search(score: Callable[[float], float], start: float, factor: float, most_steps: int) -> float:
+def search(
+    score: Callable[[float], float],
+    start: float,
+    factor: float,
+    most_steps: int,
+    toll: float = 0.0,
+) -> float:
     """Return where a function of a log scale is largest.
 
     From `start`, steps of `factor` go uphill until the score falls; then a parabola through the
@@ -24,6 +30,8 @@ def search(score: Callable[[float], float], start: float, factor: float, most_st
         Ratio of two scales that are compared.
     most_steps : int
         Scores to ask for at most, three at least.
+    toll : float
+        What a step up must be worth. Where all rows are alike, any larger scale is as good.
 
     Examples
     --------
@@ -31,14 +39,18 @@ def search(score: Callable[[float], float], start: float, factor: float, most_st
     >>> round(search(lambda c: -(math.log(c / 3.5) ** 2), start=1.0, factor=2.0, most_steps=9), 6)
     3.5
     """
-    known = {0: score(start), 1: score(start * factor)}
+
+    def height(at: int) -> float:
+        return score(start * factor**at) - toll * max(at, 0)
+
+    known = {0: height(0), 1: height(1)}
     step = 1 if known[1] > known[0] else -1
     at = max(known, key=known.__getitem__)
     while len(known) < most_steps:
         at += step
         if not LEAST <= start * factor**at <= MOST:
             break
-        known[at] = score(start * factor**at)
+        known[at] = height(at)
         if known[at] <= known[at - step]:
             break
     best = max(known, key=known.__getitem__)

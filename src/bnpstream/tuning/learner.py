@@ -38,6 +38,8 @@ FIRST_ROWS, EARLY = 160, 0.6
 LATER_FACTOR, LATER_STEPS = 1.6, 3
 PROBE = 64
 """Rows before every later time that decide on the scale."""
+TOLL = 1.0
+"""Nats that a larger scale must be worth, a step."""
 NEGLIGIBLE = -12.0
 """Clusters whose log score is so far below the best do not change which scale is better."""
 
@@ -104,10 +106,15 @@ class Learner:
             state = states[scale] = adf.init(candidate, batch.n_statistics)
             return trial.absorb(candidate, state, looked_at)
 
-        self.scale = best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS)
+        self.scale = best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS, TOLL)
         nearest = min(states, key=lambda scale: abs(np.log(scale / best)))
         prior = self._prior(trial, prior, states[nearest])
         return Model(prior, guess.rescaled(best))
+
+    def skip(self, n_rows: int) -> None:
+        """Begin after so many rows: nothing is learnt up to there."""
+        while self.n_next <= n_rows:
+            self.n_next *= 2
 
     @property
     def n_probe(self) -> int:
@@ -150,7 +157,7 @@ class Learner:
             joint = log_joint_where(other, before, rows, kernel, wanted)
             return float(logsumexp(joint, axis=1) @ rows.row_weights)
 
-        self.scale = search(score, current, LATER_FACTOR, LATER_STEPS)
+        self.scale = search(score, current, LATER_FACTOR, LATER_STEPS, TOLL)
         return now.relocated(totals + rows.totals(now.n_located)).rescaled(self.scale / current)
 
     def again(self, trial: Trial, model: Model, state: MixtureState) -> Model | None:

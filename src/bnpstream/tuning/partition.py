@@ -13,11 +13,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from bnpstream.mixture import MixtureState
+from bnpstream.mixture.state import log_vacancy_of
 from bnpstream.priors import Prior
 
 SHAPE, RATE = 1.0, 0.01
 """The Gamma distribution that a concentration comes from: a weak one, with mean 100."""
-LOG_RANGE = (math.log(1e-3), math.log(1e5))
+LEAST = 1e-3
+"""Of concentrations. The most is the mass of all rows: then every second row opens a cluster."""
 DISCOUNTS = np.linspace(0.05, 0.9, 18)
 TOLERANCE = 1e-2
 """Of a log concentration."""
@@ -53,8 +55,12 @@ def learnt_prior(prior: Prior, state: MixtureState, most_discount: float = 1.0) 
 
 
 def log_posterior(prior: Prior, state: MixtureState) -> float:
-    """Return the log probability of the clusters, and of log a if a is learnt."""
-    likely = prior.log_partition(state.masses, state.log_vacancy, state.total_mass)
+    """Return the log probability of the clusters, and of log a if a is learnt.
+
+    A cluster of which less than a row is left, the rest being forgotten, counts for so much.
+    """
+    vacancy = np.maximum(state.log_vacancy, log_vacancy_of(state.masses))
+    likely = prior.log_partition(state.masses, vacancy, state.total_mass)
     if "concentration" not in prior.learn:
         return likely
     a: float = getattr(prior, "concentration")  # noqa: B009
@@ -65,7 +71,8 @@ def _at_best_concentration(prior: Prior, state: MixtureState) -> Prior:
     def loss(log_a: float) -> float:
         return -log_posterior(_with(prior, concentration=math.exp(log_a)), state)
 
-    best = minimize_scalar(loss, bounds=LOG_RANGE, method="bounded", options={"xatol": TOLERANCE})
+    bounds = (math.log(LEAST), math.log(max(state.total_mass, 2.0)))
+    best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": TOLERANCE})
     return _with(prior, concentration=math.exp(float(best.x)))
 
 
