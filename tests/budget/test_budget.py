@@ -238,6 +238,34 @@ def test_impossible_budgets_are_refused(options, message):
         mixture(**options).partial_fit(CORPUS[:20])
 
 
-def test_a_cluster_that_is_too_large_for_the_budget_is_an_error():
-    with pytest.raises(ValueError, match="is not enough for one cluster"):
+def test_a_budget_for_less_than_two_clusters_is_an_error():
+    with pytest.raises(ValueError, match="max_memory is 9,000 bytes, but a posterior"):
         mixture(max_memory=9_000).partial_fit(WIDE[:200])
+
+
+def test_a_cluster_that_outgrows_the_budget_stays():
+    """There is nothing to merge it with, and a stream is not to end."""
+    texts = [[*"abcdefgh", *(f"w{i}.{j}" for j in range(20))] for i in range(600)]
+    model = DocumentMixture(spread=200, max_memory="40kB")
+    for start in range(0, 600, 50):
+        model.partial_fit(texts[start : start + 50])
+    assert model.n_samples_seen_ == 600
+    assert model.n_clusters_ <= 2
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_memory": "80kB"}, {"max_memory": "60kB", "half_life": 50}]
+)
+def test_a_budget_of_memory_does_not_notice_that_it_was_saved(options, tmp_path):
+    rng = np.random.default_rng(8)
+    texts = [
+        [f"w{7 * k + j}" for j in rng.integers(30, size=20)] for k in rng.integers(60, size=400)
+    ]
+    whole = DocumentMixture("ngg", **options).partial_fit(texts)
+    saved = DocumentMixture("ngg", **options)
+    for start in range(0, 400, 45):
+        saved.partial_fit(texts[start : start + 45]).save(tmp_path / str(start))
+        saved = DocumentMixture.load(tmp_path / str(start))
+    assert saved.total_log_evidence_ == whole.total_log_evidence_
+    assert saved.lineage_ == whole.lineage_
+    assert any(event.kind != "birth" for event in whole.lineage_)

@@ -140,7 +140,9 @@ def test_clusters_are_described_by_their_words(fitted):
         assert "there never was" in run("clusters", fitted, "--id", never, code=1)
 
 
-def test_clusters_are_merged_to_look_at(fitted, texts, tmp_path):
+def test_clusters_are_merged_to_look_at(texts, tmp_path):
+    fitted = tmp_path / "run"
+    run_json("fit", texts, "--out", fitted, "--new-cluster-threshold", "0.01")
     fine = run_json("clusters", fitted)
     coarse = run_json("clusters", fitted, "--coarse", "2")
     assert len(fine) > 2 == len(coarse)
