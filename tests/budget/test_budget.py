@@ -34,7 +34,6 @@ def blobs(n, case=0):
     return 50.0 * rng.normal(size=(60, 2))[rng.integers(60, size=n)] + rng.normal(size=(n, 2))
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("most", [2, 7, 40])
 def test_there_are_never_more_clusters(most):
     model = mixture(max_clusters=most).partial_fit(CORPUS[:300])
@@ -62,7 +61,6 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("options", OPTIONS)
 def test_calls_do_not_matter(options):
     whole = mixture(max_clusters=20, **options).partial_fit(CORPUS[:400])
@@ -179,7 +177,6 @@ def test_what_is_retired_leaves_the_sites():
     assert survivor(3, [event]) is None
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize(("rows", "memory"), [(CORPUS, "700kB"), (WIDE, "400kB")])
 def test_memory_stays_within_its_budget(rows, memory):
     model, free = mixture(max_memory=memory), mixture()
