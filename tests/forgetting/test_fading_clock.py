@@ -250,3 +250,14 @@ def test_a_checkpoint_without_forgetting_has_no_trace_of_it():
     found = mixture("dp", keep_sites=True).partial_fit(ROWS).to_tensors()
     assert "clock" not in found.document
     assert not any("fading" in name or "stamps" in name for name in found.arrays)
+
+
+def test_a_half_life_may_end_while_the_prefix_fills():
+    rows = np.random.default_rng((75, 9)).multinomial(9, np.full(12, 1 / 12), size=90)
+    model = StreamingMixture(half_life=30, prefix_rows=50)
+    model.partial_fit(rows[:20], timestamps=np.arange(20))
+    assert model.set_params(half_life=None).partial_fit(rows[20:]).n_samples_seen_ == 90
+    words = [["a", "b"]] * 20
+    begun = DocumentMixture().partial_fit(words).set_params(half_life=30)
+    with pytest.raises(ValueError, match="had no timestamps"):
+        begun.partial_fit(words, timestamps=np.arange(20))

@@ -212,3 +212,15 @@ def test_a_prior_given_later_takes_over(documents):
     assert model.prior_ == dirichlet_process(5.0)
     fixed = StreamingMixture(dirichlet_process(5.0), DirichletMultinomial(0.75))
     assert fixed.partial_fit(documents[:10]).prior_ == dirichlet_process(5.0)
+
+
+def test_a_prior_given_later_is_learnt_and_saved(documents, tmp_path):
+    model = StreamingMixture(dirichlet_process(1.0), DirichletMultinomial(0.75), prefix_rows=100)
+    model.partial_fit(documents[:150]).set_params(prior="py").partial_fit(documents[150:180])
+    assert model.prior_ == NAMED_PRIORS["py"]
+    model.save(tmp_path)
+    loaded = StreamingMixture.load(tmp_path)
+    for each in (model, loaded):
+        each.partial_fit(documents[180:450])
+    assert model.prior_ == loaded.prior_ != NAMED_PRIORS["py"]
+    assert model.total_log_evidence_ == loaded.total_log_evidence_
