@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from bnpstream import (
     DirichletMultinomial,
+    DocumentMixture,
     GeneralizedGamma,
     NumericalMeasure,
     PitmanYor,
@@ -223,4 +224,18 @@ def test_a_prior_given_later_is_learnt_and_saved(documents, tmp_path):
     for each in (model, loaded):
         each.partial_fit(documents[180:450])
     assert model.prior_ == loaded.prior_ != NAMED_PRIORS["py"]
+    assert model.total_log_evidence_ == loaded.total_log_evidence_
+
+
+@pytest.mark.parametrize("cls", [StreamingMixture, DocumentMixture])
+def test_a_prior_given_just_before_saving_is_not_undone(cls, documents, tmp_path):
+    rows = documents[:300]
+    if cls is DocumentMixture:
+        cells = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        rows = [{str(j): 1 for j in documents.indices[start:stop]} for start, stop in cells]
+    model = cls("dp", prefix_rows=50).partial_fit(rows[:200])
+    model.set_params(prior=PitmanYor(3.0, 0.3)).save(tmp_path)
+    loaded = cls.load(tmp_path)
+    assert loaded.partial_fit(rows[200:]).prior_ == PitmanYor(3.0, 0.3)
+    assert model.partial_fit(rows[200:]).prior_ == PitmanYor(3.0, 0.3)
     assert model.total_log_evidence_ == loaded.total_log_evidence_

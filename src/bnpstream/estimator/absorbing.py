@@ -35,8 +35,6 @@ from bnpstream.tuning import Learner
 
 Floats = NDArray[np.float64]
 
-LEARNT = ("_given", "_prior_given", "_finishing", "_learner")
-"""What else a call leaves behind; scikit-learn has private attributes of its own."""
 PROVISIONAL = (
     *PER_ROW,
     *("absorbed_", "state_", "window_", "lineage_", "epochs_", "prior_", "likelihood_"),
@@ -54,14 +52,6 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
     log_evidence_: Floats
     novelty_: Floats
     absorbed_: Absorbed
-
-    def _unfitted(self) -> Self:
-        """Return a copy of the parameters alone."""
-        fresh = copy(self)
-        fresh.__dict__ = {
-            name: x for name, x in vars(self).items() if name[-1] != "_" and name not in LEARNT
-        }
-        return fresh
 
     def _absorb(
         self, X: Any, sample_weight: Any, timestamps: Any, schedule: window.Schedule | None
@@ -176,7 +166,7 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
             self._label(here, joint[:, :-1])
 
     def _relabel_rows(self, batch: Batch, places: NDArray[np.intp]) -> None:
-        """Label rows whose clusters were retired since by those that are there now."""
+        """Label rows whose clusters are gone since by those that are there now."""
         if places.size > 0:
             for joint in self._log_joint_of(batch.chosen(places), new=False):
                 here, places = places[: len(joint)], places[len(joint) :]
@@ -222,7 +212,6 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
             self.lineage_ += outcome.events
             if isinstance(outcome, Record):
                 records.append(outcome)
-                revised |= any(event.kind != "birth" for event in outcome.events)
                 continue
             revised = True
             if isinstance(outcome, ep.Epoch):
@@ -234,8 +223,7 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
         if "prefix_" in vars(self):
             self._begin(schedule, *self._learn(self.prefix_))
         if "_learner" in vars(self):
-            model = self._learner.at_the_end(self._trial(), self._model(), self.state_)
-            self._take_prior(model.prior)
+            self._take_prior(self._learner.at_the_end(self._trial(), self._prior(), self.state_))
         if schedule is None:
             self.window_.prepare(size=0, keep_rows=False)
             return
@@ -266,8 +254,8 @@ class StreamAbsorber(Savable, NoveltyReader, StreamLearner):
             return
         document["likelihood"] = encode(self.likelihood_)
         self._save_clock(document)
-        if self.prior_.learn:
-            document["prior"] = encode(self.prior_)
+        if (prior := self._prior()).learn:
+            document["prior"] = encode(prior)
         if "_learner" in vars(self):
             self._learner.save_into(document, arrays)
         document["keep_rows"] = self.window_.keep_rows

@@ -29,7 +29,6 @@ class DocumentAbsorber(Savable, PosteriorReader, ForgettingEstimator, VisitingEs
 
     spread: float | None
     total: float | None
-    prefix_rows: int
     vocabulary_: Vocabulary
     prefix_: list[Document]
     prefix_stamps_: list[float]
@@ -45,6 +44,7 @@ class DocumentAbsorber(Savable, PosteriorReader, ForgettingEstimator, VisitingEs
         begins = not hasattr(self, "state_") or bool(self.prefix_)
         if begins:
             self._begin(found[:size], size)
+        self._follow_prior()
         ticks = self._ticks(self.n_samples_seen_, len(found), np.array(times) if times else None)
         records = []
         try:
@@ -132,7 +132,7 @@ class DocumentAbsorber(Savable, PosteriorReader, ForgettingEstimator, VisitingEs
             arrays["prefix.stamps"] = np.array(self.prefix_stamps_)
         self._save_clock(document)
         document["base"] = encode(self.vocabulary_.base)
-        document["prior"] = encode(self.prior_)
+        document["prior"] = encode(self._prior())
         self._learner.save_into(document, arrays)
         arrays |= posterior_arrays(self.state_, self.lineage_)
         arrays |= self.vocabulary_.arrays()

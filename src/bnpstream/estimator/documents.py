@@ -1,7 +1,6 @@
 """`DocumentMixture`: documents whose words are not known in advance."""
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -116,12 +115,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         timestamps : array-like of shape (n,), optional
             When they came, see `StreamingMixture.partial_fit`.
         """
-        fresh = copy(self)  # the model stays what it was until the new one is ready
-        fresh.__dict__ = {
-            name: x
-            for name, x in vars(self).items()
-            if not name.endswith("_") and name not in ("_learner", "_prior_given")
-        }
+        fresh = self._unfitted()  # the model stays what it was until the new one is ready
         self.__dict__ = fresh.partial_fit(documents, timestamps=timestamps).__dict__
         return self
 

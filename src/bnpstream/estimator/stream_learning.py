@@ -10,7 +10,7 @@ from bnpstream.estimator.settings import ScheduledEstimator
 from bnpstream.inference import adf, window
 from bnpstream.inference.forgetting import Ticks
 from bnpstream.likelihoods import Batch, Likelihood
-from bnpstream.mixture import MixtureState, Model
+from bnpstream.mixture import Model
 from bnpstream.mixture.window import Window
 from bnpstream.tuning import Learner
 
@@ -18,8 +18,6 @@ from bnpstream.tuning import Learner
 class StreamLearner(ForgettingEstimator, ScheduledEstimator):
     """Learns at fixed row counts; between them rows are absorbed by the schedule."""
 
-    prefix_rows: int
-    state_: MixtureState
     window_: Window
 
     def _learn(self, prefix: Prefix) -> tuple[Model, Batch, Learner | None]:
@@ -53,14 +51,6 @@ class StreamLearner(ForgettingEstimator, ScheduledEstimator):
         if "_learner" in vars(self):
             self._learner.scale = None
         return likelihood
-
-    def _follow_prior(self) -> None:
-        """Use the prior that was given since the last call, and learn what it leaves open."""
-        prior = self._prior()
-        self._take_prior(prior)
-        if prior.learn and "_learner" not in vars(self):
-            self._learner = Learner(self.prefix_rows)
-            self._learner.skip(self.state_.n_observations)
 
     def _learning(
         self, batch: Batch, ticks: Ticks | None, schedule: window.Schedule | None

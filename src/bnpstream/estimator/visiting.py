@@ -1,15 +1,19 @@
 """What the parameters of every streaming estimator amount to: settings of a visit, and a trial."""
 
 import re
+from copy import copy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 from bnpstream.estimator.base import MixtureEstimator, require_number, require_whole
 from bnpstream.inference import adf
 from bnpstream.inference.budget import NO_BUDGET, Budget
+from bnpstream.mixture import MixtureState
 from bnpstream.priors import Prior
 from bnpstream.tuning import Learner, Trial
 
+LEARNT = ("_given", "_prior_given", "_finishing", "_learner")
+"""What calls leave behind besides; scikit-learn has private attributes of its own."""
 LOWEST_DEFAULT_THRESHOLD = 0.1
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
@@ -69,7 +73,25 @@ class VisitingEstimator(MixtureEstimator):
     prune_threshold: float | None = None
     max_clusters: int | None
     max_memory: int | str | None
+    prefix_rows: int
+    state_: MixtureState
     _learner: Learner
+
+    def _unfitted(self) -> Self:
+        """Return a copy of the parameters alone."""
+        fresh = copy(self)
+        fresh.__dict__ = {
+            name: x for name, x in vars(self).items() if name[-1] != "_" and name not in LEARNT
+        }
+        return fresh
+
+    def _follow_prior(self) -> None:
+        """Use the prior that was given since the last call, and learn what it leaves open."""
+        prior = self._prior()
+        self._take_prior(prior)
+        if prior.learn and "_learner" not in vars(self):
+            self._learner = Learner(self.prefix_rows)
+            self._learner.skip(self.state_.n_observations)
 
     def _settings(self) -> adf.Settings:
         return self._settings_for(self._prior())

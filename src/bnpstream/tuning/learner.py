@@ -168,11 +168,9 @@ class Learner:
         likelihood, self._found = self._found or model.likelihood, None
         return Model(self._prior(trial, model.prior, state), likelihood)
 
-    def at_the_end(self, trial: Trial, model: Model, state: MixtureState) -> Model:
-        """Return the model of a stream that ended before there were P rows: the prior is learnt."""
-        if state.n_observations >= self.n_first:
-            return model
-        return Model(self._prior(trial, model.prior, state), model.likelihood)
+    def at_the_end(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
+        """Return the prior of a stream that ended: learnt, if there were not P rows so far."""
+        return prior if state.n_observations >= self.n_first else self._prior(trial, prior, state)
 
     def _prior(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
         if not prior.learn:
