@@ -11,7 +11,8 @@ from bnpstream import (
 )
 from bnpstream.datasets import synthetic_corpus
 from bnpstream.estimator.visiting import require_bytes
-from bnpstream.inference.budget import Budget, keep_within, retire
+from bnpstream.inference.budget import Budget, keep_within
+from bnpstream.inference.retiring import retire
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, survivor
 from bnpstream.priors import PitmanYor
 from states import assert_free_slots_are_zero, bits

@@ -14,19 +14,9 @@ from bnpstream import DirichletMultinomial, StreamingMixture, normalized_inverse
 from bnpstream.cli import app
 from bnpstream.datasets import bars
 from bnpstream.runs import RunError, RunWriter, read_checkpoint
+from commands import run, run_json
 
 TOPICS = {"weather": "rain wind snow hail storm sun", "money": "bond stock yield bank rate loan"}
-
-
-def run(*arguments, code=0, stdin=None):
-    """Run a command; return its standard output."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
-    assert result.exit_code == code, result.output + repr(result.exception)
-    return result.stdout if code == 0 else result.stderr
-
-
-def run_json(*arguments, **more):
-    return json.loads(run(*arguments, "--json", **more))
 
 
 @pytest.fixture(scope="module")

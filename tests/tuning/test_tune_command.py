@@ -13,19 +13,9 @@ from bnpstream.jobs.model_files import ModelFile, read_model_file
 from bnpstream.jobs.models import ModelOptions, OptionError, make_prior
 from bnpstream.jobs.tuning import options_grid
 from bnpstream.tuning import grid_search, paper_grid
+from commands import run, run_json
 
 GRID = ("--prior", "dp", "--concentration", 1, "--concentration", 50, "--alpha", 0.1, "--alpha", 1)
-
-
-def run(*arguments, code=0, stdin=None):
-    """Run a command; return its standard output, or its complaint."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
-    assert result.exit_code == code, result.output + repr(result.exception)
-    return result.stdout if code == 0 else result.stderr
-
-
-def run_json(*arguments, **more):
-    return json.loads(run(*arguments, "--json", **more))
 
 
 @pytest.fixture(scope="module")
@@ -298,3 +288,8 @@ def test_grids_of_options_leave_redundant_points_out():
     assert all(point.threshold == 0.6 for point in points)
     with pytest.raises(OptionError, match="concentration"):
         options_grid(ModelOptions(), {"concentration": [-1.0]}, "counts")
+
+
+def test_a_half_life_in_time_is_refused(docword):
+    message = run("tune", docword, "--half-life", "5s", "--time-field", "when", code=2)
+    assert "5s is a time" in message

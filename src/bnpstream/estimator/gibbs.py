@@ -122,6 +122,7 @@ class GibbsMixture(MixtureEstimator):
 
         in_threads(run, n_chains, effective_n_jobs(self.n_jobs))
         self._take(likelihood)
+        self._take_prior(model.prior)
         self._batch = batch
         self.log_likelihood_ = np.array([[d.log_likelihood for d in draws] for draws in chains])
         self.n_clusters_ = np.array([[d.n_clusters for d in draws] for draws in chains])

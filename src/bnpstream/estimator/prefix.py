@@ -38,7 +38,7 @@ class Prefix:
         self._stamps: list[Floats] = []
 
     def append(self, rows: Any, weights: Floats | None, stamps: Floats | None = None) -> None:
-        """Add the rows of a call; either all calls have time stamps, or none has."""
+        """Add the rows of a call, with their times if they have any."""
         if stamps is not None:
             self._stamps.append(stamps.copy())
         self._parts.append(rows.copy())

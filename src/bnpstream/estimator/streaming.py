@@ -116,9 +116,8 @@ class StreamingMixture(StreamAbsorber):
     labels_ : ndarray of shape (n_rows,)
         For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
         likeliest cluster at the moment the row arrived, or at the end of the call if rows were
-        revisited or clusters merged during it, or if that cluster was retired during it. After
-        `fit` and `refine` they are 0, 1, 2... without a gap: a cluster that is no row's likeliest
-        is not counted.
+        revisited during it, or if that cluster is gone by then. After `fit` and `refine` they are
+        0, 1, 2... without a gap: a cluster that is no row's likeliest is not counted.
     label_ids_ : ndarray of shape (n_rows,)
         For the same rows: the stable id of that cluster.
     probabilities_ : ndarray of shape (n_rows,)
@@ -222,7 +221,7 @@ class StreamingMixture(StreamAbsorber):
         fresh._absorb(X, sample_weight, timestamps, schedule)
         for _ in fresh._finish(schedule):
             pass
-        if schedule is not None or fresh._has_made_room():
+        if schedule is not None:
             fresh._relabel(X)
         fresh._close_gaps()
         self.__dict__ = fresh.__dict__
@@ -323,10 +322,6 @@ class StreamingMixture(StreamAbsorber):
         held = (sites, batch, fading)
         self._keep(window.revisit(model, state, *held, settings, revisits, kernel_for))
         return self._relabel(X)._close_gaps()
-
-    def _has_made_room(self) -> bool:
-        """Return whether clusters went that rows of this call may have been in."""
-        return any(event.kind != "birth" for event in self.lineage_)
 
     def _close_gaps(self) -> Self:
         """Give labels numbers without gaps: a cluster that is no row's likeliest has none."""

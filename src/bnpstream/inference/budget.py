@@ -11,7 +11,7 @@ merged, an outlier that is far from everything is retired. What happens depends 
 alone, so neither calls nor engines matter.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.odds import Odds
 from bnpstream.inference.pools import pool_of
+from bnpstream.inference.retiring import retire
 from bnpstream.kernels.arrays import NO_LIMIT
 from bnpstream.kernels.table import SLOT
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
@@ -132,18 +133,9 @@ def _make_room(model: Model, state: MixtureState, sites: Sequence[SiteBuffer]) -
         if id not in grown and into not in gone:
             gone.add(id)
             if into is None:
-                events.append(retire(state, sites, id))
+                slot = int(np.flatnonzero(state.ids == id)[0])
+                events.append(retire(state, sites, slot))
             else:
                 grown.add(into)
                 events.append(join_into(state, sites, into, id))
     return events
-
-
-def retire(state: MixtureState, sites: Iterable[SiteBuffer], id: int) -> Event:
-    """Drop a cluster and what rows contributed to it."""
-    slot = int(np.flatnonzero(state.ids == id)[0])
-    event = Event("retire", id, None, state.n_observations, float(state.masses[slot]))
-    moved = state.drop(slot)
-    for buffer in sites:
-        buffer.relabel(slot, moved)
-    return event

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.inference.response import Settings
+from bnpstream.inference.retiring import retire
 from bnpstream.mixture import Event, MixtureState, Model
 from bnpstream.mixture.window import Window
 
@@ -131,16 +132,6 @@ class Ticks(NamedTuple):
             window.fade(factor)
             if window.keep_rows:
                 window.freeze_faint(settings.least_mass)
-        return retire(state, settings.least_mass, window)
-
-
-def retire(state: MixtureState, least: float, window: Window | None = None) -> list[Event]:
-    """Drop all clusters lighter than `least`; return what happened."""
-    events = []
-    for slot in np.flatnonzero(state.masses < least)[::-1].tolist():
-        id, mass = int(state.ids[slot]), float(state.masses[slot])
-        events.append(Event("retire", id, None, state.n_observations, mass))
-        moved = state.drop(slot)
-        if window is not None:
-            window.sites.relabel(slot, moved)
-    return events
+        sites = [] if window is None else [window.sites]
+        light = np.flatnonzero(state.masses < settings.least_mass)[::-1]
+        return [retire(state, sites, slot) for slot in light.tolist()]

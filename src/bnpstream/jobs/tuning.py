@@ -14,7 +14,14 @@ from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.model_files import written
-from bnpstream.jobs.models import TAKES, ModelOptions, OptionError, make_model, make_prior
+from bnpstream.jobs.models import (
+    TAKES,
+    ModelOptions,
+    OptionError,
+    half_life_of,
+    make_model,
+    make_prior,
+)
 from bnpstream.jobs.starting import RunOptions, versions
 from bnpstream.jobs.status import Answer, Pace, Status
 from bnpstream.likelihoods.multinomial import LEARN
@@ -119,6 +126,12 @@ def tune(
         Told about every batch that is read, and about every point with how many are done and how
         many there are.
     """
+    half_life = options.model.half_life
+    if half_life is not None and half_life_of(half_life).by_time:
+        raise OptionError(
+            f"--half-life {half_life} is a time, and tune does not look at the times of records: "
+            "give rows, as 10000, or leave it out and give it to fit"
+        )
     began = time.perf_counter()
     with open_source(list(options.paths), options.source) as source:
         kind = source.schema.kind

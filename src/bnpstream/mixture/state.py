@@ -347,8 +347,8 @@ class MixtureState:
         return int(count_entries(self.arrays.table, self.n_clusters))
 
     def capacity_within(self, nbytes: int) -> int:
-        """Return how many slots the posterior can grow to in so much memory."""
-        slot = 3 * 8 + 3 * 8 + (0 if self.is_hashed else 8 * self.n_statistics)
+        """Return how many slots a posterior of dense rows can grow to in so much memory."""
+        slot = 3 * 8 + 3 * 8 + 8 * self.n_statistics
         capacity, rest = self.arrays.masses.size, self.nbytes - self.arrays.masses.size * slot
         if rest + capacity * slot > nbytes:
             return 0
