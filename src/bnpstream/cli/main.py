@@ -199,3 +199,26 @@ def bench(
         from bnpstream.cli.bench import run_bench
 
         run_bench(source, rows, as_json=as_json)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="bars, powerlaw, kos, nyt, beyond, or all.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for page and results; by default the checkout's.")
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="Less data, in little time.")] = False,
+    docword: Annotated[
+        Path | None, typer.Option(help="For nyt: the UCI file, docword.nytimes.txt.gz.")
+    ] = None,
+    vocab: Annotated[Path | None, typer.Option(help="Its words, vocab.nytimes.txt.")] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Run the paper's experiments again: figures, tables, and whether its claims hold.
+
+    Needs a checkout, where the scripts are. What an interrupted run has finished is not run again.
+    """
+    with reported():
+        from bnpstream.cli.reproduce import run_reproduce
+
+        run_reproduce(name, out, small=small, files=(docword, vocab), as_json=as_json)
