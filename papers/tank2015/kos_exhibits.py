@@ -192,7 +192,8 @@ def _tabulate_methods(found: Results, show: Show) -> None:
         f"Table 1 of the paper: means and standard errors over {settings.n_orders} orders, or "
         f"{settings.n_chains} Gibbs chains, of one split. Below it, what this package adds: a "
         "window of rows that are revisited once, and a base measure and prior learnt from the "
-        f"stream, no option given ({settings.n_long_orders} orders of {PASSES} passes). The paper's seconds are of ADF and Gibbs in Python, 2015.",
+        f"stream, no option given ({settings.n_long_orders} orders of {PASSES} passes). "
+        "The paper's seconds are of ADF and Gibbs in Python, 2015.",
     )
 
 

@@ -63,10 +63,11 @@ def _plural(verdict: str, count: int) -> str:
 
 def _experiment(out: Path, one: Found) -> str:
     minutes = one["seconds"] / 60
+    settings = ", ".join(f"{name} = {value}" for name, value in one["settings"].items())
     versions = ", ".join(f"{name} {number}" for name, number in one["versions"].items())
     parts = [
         f"## {one['experiment']}\n\n{one['title']}\n\n"
-        f"{len(one['steps'])} steps, {minutes:.1f} minutes; {versions}.\n"
+        f"{len(one['steps'])} steps, {minutes:.1f} minutes; {settings}; {versions}.\n"
     ]
     for exhibit in one["exhibits"]:
         name, caption = exhibit["name"], exhibit["caption"]
