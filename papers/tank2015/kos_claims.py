@@ -8,7 +8,7 @@ from tank2015.kos_exhibits import PAPER_LEVELS, curve, last, levels
 from tank2015.kos_runs import PRIORS, sample, smooth, stream, tune
 from tank2015.modelling import NAMES
 from tank2015.showing import Claim
-from tank2015.steps import Results, mean_and_error
+from tank2015.steps import Results, ahead
 
 
 def claims(found: Results) -> list[Claim]:
@@ -37,16 +37,15 @@ def _better_prior(found: Results) -> list[Claim]:
         one, other = (
             last(found, method, prior, "log_predictive", split=0) for prior in ("nig", "dp")
         )
-        lead, error = mean_and_error(one - other)
-        over_splits = mean_and_error(levels(found, method, "nig") - levels(found, method, "dp"))
+        here, leads_here = ahead(one - other)
+        splits, leads = ahead(levels(found, method, "nig") - levels(found, method, "dp"))
         paper = PAPER_LEVELS[method, "nig"] - PAPER_LEVELS[method, "dp"]
         made.append(
             Claim.of(
                 f"NIG predicts better than DP: {method}.",
                 f"Table 1: {paper:+,.0f} nats",
-                f"{lead:+,.0f} ± {error:,.0f} nats on the table's split, "
-                f"{over_splits[0]:+,.0f} ± {over_splits[1]:,.0f} over splits",
-                min(lead, over_splits[0]) > 0,
+                f"{here} nats on the table's split; {splits} over splits",
+                leads_here and leads,
             )
         )
     return made

@@ -74,6 +74,23 @@ def mean_and_error(values: Any) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
+def ahead(differences: Any) -> tuple[str, bool]:
+    """Say by how much one thing is ahead of another, and whether it is: not if it may be noise.
+
+    Examples
+    --------
+    >>> ahead([3.0, 5.0, 4.0])
+    ('+4 ± 1', True)
+    >>> ahead([3.0, -5.0, 4.0])
+    ('+1 ± 3, within the noise', False)
+    """
+    mean, error = mean_and_error(differences)
+    if error != error:
+        return f"{mean:+,.0f}", mean > 0
+    noisy = abs(mean) < 2 * error
+    return f"{mean:+,.0f} ± {error:,.0f}" + noisy * ", within the noise", mean > 0 and not noisy
+
+
 class Journal:
     """Keeps finished steps on disk while an experiment runs, a line of JSON each.
 
