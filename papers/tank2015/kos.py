@@ -30,7 +30,7 @@ class Settings:
 
 
 FULL = Settings(3430, 20, 5, 5, 10, 50, 215, (0.02, 0.05, 0.1, 0.2, 0.5))
-SMALL = Settings(500, 2, 1, 1, 2, 4, 8, (0.05, 0.1))
+SMALL = Settings(400, 2, 1, 1, 2, 4, 8, (0.05, 0.1))
 
 
 def steps(settings: Settings) -> list[Step]:

@@ -19,10 +19,10 @@ TITLE = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Which corpora, how much of the drawn one, and files of the real one."""
+    """Which corpora in place of the real one, how many documents at most, and its files."""
 
     corpora: tuple[str, ...]
-    n_drawn: int
+    n_documents: int
     n_orders: int
     """At most: of long corpora there are fewer."""
     docword: str | None = None
@@ -30,14 +30,14 @@ class Settings:
 
 
 FULL = Settings(("nyt8447", "drawn"), 266_000, 10)
-SMALL = Settings(("nyt8447", "drawn"), 6_000, 2)
+SMALL = Settings(("nyt8447", "drawn"), 3_000, 2)
 
 
 def steps(settings: Settings) -> list[Step]:
     """Return tuning and streams of every corpus."""
     made = []
     for name in ("uci",) if settings.docword else settings.corpora:
-        source = {"corpus": name, "n_drawn": settings.n_drawn}
+        source = {"corpus": name, "n_documents": settings.n_documents}
         if settings.docword:
             source |= {"docword": settings.docword, "vocab": settings.vocab}
         made += each(describe, **source)

@@ -1,5 +1,6 @@
 """Runs on corpora of the New York Times, and on one that is drawn in their place."""
 
+import dataclasses
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -46,15 +47,16 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _parts(
-    corpus: str, n_drawn: int, docword: str | None = None, vocab: str | None = None
+    corpus: str, n_documents: int, docword: str | None = None, vocab: str | None = None
 ) -> Parts:
     """Return the parts of a corpus after the paper's pipeline, in a random order."""
     if corpus == "uci":
         raw = load_nytimes(docword, vocab)
     elif corpus == "nyt8447":
         raw = load_nyt8447()
+        raw = dataclasses.replace(raw, counts=raw.counts[:n_documents])
     else:
-        raw = synthetic_corpus(n_documents=n_drawn)
+        raw = synthetic_corpus(n_documents=n_documents)
     pruned = prune_corpus(raw)
     n = pruned.counts.shape[0]
     plan = PLANS[corpus]
