@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FetchError", "Progress", "ResumingDownloader", "Step"]
 
-_AT_ONCE = 1 << 18
+_AT_ONCE = 1 << 16
 _SECONDS = 30
 _OK, _PARTIAL, _NOT_FOUND, _UNSATISFIABLE, _ERRORS = 200, 206, 404, 416, 400
 ANOTHER = "give the address of a copy (base_url in Python, --from on the command line)"
@@ -199,13 +199,14 @@ def _get(url: str, have: int = 0, origin: _Origin | None = None) -> "Response":
             f"or {ANOTHER}"
         ) from error
     status = response.status_code
+    if status < _ERRORS or (have and status == _UNSATISFIABLE):
+        return response
+    response.close()
     if status == _NOT_FOUND:
         raise FetchError(f"{url}: the server has no such file (404): {ANOTHER}")
-    if status >= _ERRORS and not (have and status == _UNSATISFIABLE):
-        raise FetchError(
-            f"{url}: the server answers {status} {response.reason}: try again later, or {ANOTHER}"
-        )
-    return response
+    raise FetchError(
+        f"{url}: the server answers {status} {response.reason}: try again later, or {ANOTHER}"
+    )
 
 
 def _reason(error: BaseException, url: str) -> str:
