@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from bnpstream.plots.style import thousands, tidy
+from bnpstream.plots.style import tidy
 from tank2015.kos_runs import PASSES, extend, sample, stream
-from tank2015.modelling import COLOURS, NAMES
-from tank2015.showing import Show, spread
+from tank2015.modelling import COLOURS, LINES, NAMES
+from tank2015.showing import WHOLE, Show, spread
 from tank2015.steps import Results, mean_and_error
 
 PAPER: dict[tuple[str, str], tuple[str, str]] = {
@@ -61,7 +61,7 @@ def _draw_epochs(found: Results, show: Show) -> None:
             epochs, values = curve(found, prior, key)
             mean, spread_ = values.mean(axis=0), values.std(axis=0, ddof=1)
             colour = COLOURS[prior]
-            ax.plot(epochs, mean, color=colour, label=name, linestyle=_line(prior))
+            ax.plot(epochs, mean, color=colour, label=name, linestyle=LINES[prior])
             ax.fill_between(epochs, mean - spread_, mean + spread_, color=colour, alpha=0.2, lw=0)
         _epoch_lines(tidy(ax), epochs[-1])
     low = min(curve(found, prior, "log_predictive")[1][:, 9].min() for prior in NAMES)
@@ -70,7 +70,7 @@ def _draw_epochs(found: Results, show: Show) -> None:
     panels[0].set_ylabel("held-out log predictive, nats")
     panels[1].set_ylabel("clusters")
     panels[1].set_ylim(bottom=0)
-    panels[0].yaxis.set_major_formatter(FuncFormatter(thousands))
+    panels[0].yaxis.set_major_formatter(WHOLE)
     panels[0].legend(loc="lower right", frameon=False)
     show.figure(
         "epochs",
@@ -84,14 +84,14 @@ def _draw_zoom(found: Results, show: Show) -> None:
     figure, (left, right) = show.panels(size=(5.8, 2.8))
     for prior, name in NAMES.items():
         epochs, values = curve(found, prior, "log_predictive")
-        style = {"color": COLOURS[prior], "linestyle": _line(prior), "label": name}
+        style = {"color": COLOURS[prior], "linestyle": LINES[prior], "label": name}
         early = epochs <= 5
         left.plot(epochs[early], values.mean(axis=0)[early], **style)
         later = epochs >= 1
         right.plot(epochs[later], values.mean(axis=0)[later], **style)
     for ax, end in ((left, min(5, epochs[-1])), (right, epochs[-1])):
         _epoch_lines(tidy(ax), end)
-        ax.yaxis.set_major_formatter(FuncFormatter(thousands))
+        ax.yaxis.set_major_formatter(WHOLE)
     right.set_xlim(left=1)
     left.set_ylabel("held-out log predictive, nats")
     right.legend(loc="lower right", frameon=False)
@@ -108,15 +108,17 @@ def _draw_gibbs(found: Results, show: Show) -> None:
     for prior, name in NAMES.items():
         epochs, values = curve(found, prior, "log_predictive")
         whole = epochs >= 1
-        style = {"color": COLOURS[prior], "linestyle": _line(prior)}
+        style = {"color": COLOURS[prior], "linestyle": LINES[prior]}
         ax.plot(epochs[whole], values.mean(axis=0)[whole], label=f"ADF, then EP, {name}", **style)
         ax.plot(1, values[:, whole].mean(axis=0)[0], "o", color=COLOURS[prior], markersize=5)
         sweeps = found.values(sample, "log_predictive", prior=prior, split=0).mean(axis=0)
-        marks = {"marker": "x", "markersize": 4, "linewidth": 0.8, "alpha": 0.9}
+        some = np.unique(np.geomspace(1, len(sweeps), 12).astype(int) - 1).tolist()
+        marks = {"marker": "x", "markersize": 5, "linewidth": 0.8, "markevery": some}
         ax.plot(np.arange(1, len(sweeps) + 1), sweeps, label=f"Gibbs, {name}", **style, **marks)
     tidy(ax).set(xscale="log", xlabel="epochs", ylabel="held-out log predictive, nats")
-    ax.xaxis.set_major_formatter(FuncFormatter(thousands))
-    ax.yaxis.set_major_formatter(FuncFormatter(thousands))
+    ax.xaxis.set_major_formatter(WHOLE)
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_formatter(WHOLE)
     ax.legend(loc="lower right", frameon=False, ncols=2)
     show.figure(
         "gibbs",
@@ -124,10 +126,6 @@ def _draw_gibbs(found: Results, show: Show) -> None:
         "Figure 2 of the supplement, which shows NIG only: log predictive against epochs. Circles "
         "are ADF; Gibbs starts with all rows in one cluster, the mean of all chains is shown.",
     )
-
-
-def _line(prior: str) -> str:
-    return {"dp": "--", "nig": "-"}[prior]
 
 
 def _epoch_lines(ax: Any, end: float) -> None:

@@ -29,6 +29,7 @@ SMALL_CLUSTER = 10.0
 """Documents below which a cluster is small."""
 
 NAMES = {"dp": "DP", "nig": "NIG"}
+LINES = {"dp": "--", "nig": "-", "truth": ":"}
 COLOURS = {"dp": BLUE, "nig": ORANGE, "truth": PURPLE, "ours": GREEN}
 PAPER_CONCENTRATIONS = (1.0, 10.0, 100.0, 1000.0)
 

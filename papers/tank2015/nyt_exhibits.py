@@ -3,13 +3,12 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter
 
 from bnpstream.plots import plot_weights
-from bnpstream.plots.style import BLUE, count_rows, thousands, tidy
+from bnpstream.plots.style import BLUE, count_rows, tidy
 from tank2015.modelling import COLOURS
 from tank2015.nyt_runs import MODELS, describe, stream, tune
-from tank2015.showing import Claim, Show
+from tank2015.showing import WHOLE, Claim, Show
 from tank2015.steps import Results, ahead
 
 LINES = {
@@ -60,10 +59,11 @@ def _draw_stream(found: Results, corpus: str, show: Show) -> None:
     for ax in (left, right):
         count_rows(tidy(ax), curve["rows"][-1])
         ax.set_xlabel("documents streamed")
+        ax.xaxis.set_major_formatter(WHOLE)
     left.set_ylabel("log predictive,\nnats a held-out word")
     right.set_ylabel("clusters")
     right.set_ylim(bottom=0)
-    right.yaxis.set_major_formatter(FuncFormatter(thousands))
+    right.yaxis.set_major_formatter(WHOLE)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     n_orders = len(found.of(stream, corpus=corpus, model="nig"))
     n_learnt = curve_of(found, corpus, "learnt")["clusters"][-1]

@@ -5,13 +5,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter
 
 from bnpstream import PitmanYor
 from bnpstream.datasets import powerlaw_documents
-from bnpstream.plots.style import count_rows, thousands, tidy
+from bnpstream.plots.style import count_rows, tidy
 from tank2015.modelling import (
     COLOURS,
+    LINES,
     NAMES,
     fixed_prior,
     labelled_log_predictive,
@@ -21,7 +21,7 @@ from tank2015.modelling import (
     tuning_found,
     watched,
 )
-from tank2015.showing import Claim, Show, spread
+from tank2015.showing import WHOLE, Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
 TITLE = (
@@ -147,16 +147,17 @@ def _draw(
         for prior, name in NAMES.items():
             style = {"color": COLOURS[prior], "linewidth": 1.5}
             mean = curves[prior, key].mean(axis=0) / unit
-            ax.plot(marks, mean, label=f"{name}, ADF", linestyle="-", **style)
+            ax.plot(marks, mean, label=f"{name}, ADF", linestyle=LINES[prior], **style)
             last = after[prior, key].mean() / unit
             ax.plot(marks[-1], last, "^", color=COLOURS[prior], markersize=7, clip_on=False)
         mean = truth[key].mean(axis=0) / unit
-        ax.plot(marks, mean, color=COLOURS["truth"], linestyle="--", label="true labels")
+        ax.plot(marks, mean, color=COLOURS["truth"], linestyle=LINES["truth"], label="true labels")
         count_rows(tidy(ax), marks[-1])
         ax.set_xlabel("documents streamed")
+        ax.xaxis.set_major_formatter(WHOLE)
     left.set_ylabel("log predictive,\nnats a held-out document")
     right.set_ylabel("clusters")
-    right.yaxis.set_major_formatter(FuncFormatter(thousands))
+    right.yaxis.set_major_formatter(WHOLE)
     left.plot([], [], "^", color="#555555", markersize=7, label="after EP")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
@@ -164,7 +165,7 @@ def _draw(
         "curves",
         figure,
         "Figure 2 of the paper: mean log predictive (left) and clusters (right) against documents. "
-        "Triangles are EP after all epochs; the dashed line is the true model told the labels. "
+        "Triangles are EP after all epochs; the dotted line is the true model told the labels. "
         "Standard errors over orders are smaller than the symbols.",
     )
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from bnpstream.runs.files import write_atomically
 
@@ -24,6 +25,8 @@ STYLE = {
     "svg.hashsalt": "tank2015",
 }
 DPI = 200
+WHOLE = FuncFormatter(lambda value, place: f"{value:,.0f}")
+"""Numbers along an axis, with separators."""
 
 
 class Claim(NamedTuple):
