@@ -424,6 +424,7 @@ TEXT = gzip.decompress(WHOLE)
     [
         (DOCWORD, WHOLE[:-1], r"its gzip data are damaged or end early \("),
         (DOCWORD, WHOLE[:HALF] + bytes(8) + WHOLE[HALF + 8 :], "its gzip data are damaged or"),
+        (DOCWORD, WHOLE[:10] + b"\xff" + WHOLE[11:], r"end early \(Error -3 while decompressing"),
         (DOCWORD, b"<html>", "its gzip data are damaged or end early"),
         (DOCWORD, packed(b"1" + TEXT), r"NNZ\) is '115000 50 150000', expected '15000"),
         (DOCWORD, packed(b""), r"its header \(D, W, NNZ\) is '  ', expected"),

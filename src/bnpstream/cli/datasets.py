@@ -100,7 +100,7 @@ def _print(name: str, fetched: Fetched, elsewhere: bool) -> None:
             print("  checked: its sha256 is the known one")
         else:
             print("  its hash could not be checked, as none is known for this file;")
-            print("  checked: it is whole, and has the header and lines that UCI publishes")
+            print("  checked: it is whole, with as many documents, words, lines as UCI publishes")
             print(f"  sha256 {file.sha256}")
     if elsewhere:
         print(f"to use it: export {VARIABLE}={shlex.quote(str(fetched.folder.parent))}")

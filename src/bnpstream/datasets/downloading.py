@@ -136,7 +136,7 @@ class ResumingDownloader:
                 self._progress(Step(self._name, "downloading", have, total))
         except HTTPError as error:
             raise self._broken(response.url, have, total) from error
-        if total is not None and have < total:
+        if total is not None and have < total:  # of which urllib3 1 says nothing
             raise self._broken(response.url, have, total)
 
     def _broken(self, url: str, have: int, total: int | None) -> FetchError:
