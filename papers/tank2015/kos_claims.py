@@ -111,7 +111,8 @@ def _gibbs(found: Results) -> list[Claim]:
         adf = _mean(found, "ADF", prior)
         first[prior] = adf - sweeps[0]
         reached = np.flatnonzero(sweeps >= adf)
-        needed[prior] = int(reached[0]) + 1 if reached.size else None
+        looks = found.of(sample, prior=prior, split=0)[0]["sweeps"]
+        needed[prior] = looks[reached[0]] if reached.size else None
     return [
         Claim.of(
             "After one epoch ADF is much better than Gibbs.",

@@ -111,10 +111,11 @@ def _draw_gibbs(found: Results, show: Show) -> None:
         style = {"color": COLOURS[prior], "linestyle": LINES[prior]}
         ax.plot(epochs[whole], values.mean(axis=0)[whole], label=f"ADF, then EP, {name}", **style)
         ax.plot(1, values[:, whole].mean(axis=0)[0], "o", color=COLOURS[prior], markersize=5)
-        sweeps = found.values(sample, "log_predictive", prior=prior, split=0).mean(axis=0)
-        some = np.unique(np.geomspace(1, len(sweeps), 12).astype(int) - 1).tolist()
-        marks = {"marker": "x", "markersize": 5, "linewidth": 0.8, "markevery": some}
-        ax.plot(np.arange(1, len(sweeps) + 1), sweeps, label=f"Gibbs, {name}", **style, **marks)
+        means = found.values(sample, "log_predictive", prior=prior, split=0).mean(axis=0)
+        sweeps = np.array(found.of(sample, prior=prior, split=0)[0]["sweeps"])
+        some = np.searchsorted(sweeps, np.unique(np.geomspace(1, sweeps[-1], 12).astype(int)))
+        marks = {"marker": "x", "markersize": 5, "linewidth": 0.8, "markevery": some.tolist()}
+        ax.plot(sweeps, means, label=f"Gibbs, {name}", **style, **marks)
     tidy(ax).set(xscale="log", xlabel="epochs", ylabel="held-out log predictive, nats")
     ax.xaxis.set_major_formatter(WHOLE)
     ax.xaxis.set_minor_formatter(NullFormatter())

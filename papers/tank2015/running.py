@@ -3,11 +3,13 @@
 import dataclasses
 import time
 from collections.abc import Callable
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from joblib import Parallel, delayed
 
 import bnpstream
 from bnpstream.jobs.starting import versions
@@ -27,7 +29,7 @@ class Progress(NamedTuple):
 
     experiment: str
     step: str
-    """The one that runs now, or "" at the end."""
+    """The one that was finished last."""
     done: int
     total: int
 
@@ -37,6 +39,7 @@ def reproduce(
     out: Path,
     *,
     small: bool = False,
+    n_jobs: int = 1,
     given: dict[str, Any] | None = None,
     tell: Callable[[Progress], None] = lambda progress: None,
 ) -> Found:
@@ -52,10 +55,12 @@ def reproduce(
         Folder: the page is its README.md, everything else is in ``results``.
     small : bool
         Use the small settings, which take seconds.
+    n_jobs : int
+        Steps at a time, in processes; -1 for all cores. No number but timings depends on it.
     given : dict, optional
         Settings to replace.
     tell : callable
-        Told before every step, and at the end.
+        Told before the first step and after every one.
 
     Returns
     -------
@@ -72,10 +77,12 @@ def reproduce(
     code = fingerprint(HERE, Path(bnpstream.__file__).parent, versions(), settings)
     journal = Journal(folder / f".{name}.steps.jsonl", code)
     resumed = sum(step.name in journal.done for step in steps)
-    for done, step in enumerate(steps):
-        if step.name not in journal.done:
-            tell(Progress(name, step.name, done, len(steps)))
-            journal.add(_run(step))
+    tell(Progress(name, "", resumed, len(steps)))
+    waiting = [delayed(_run)(step) for step in steps if step.name not in journal.done]
+    with closing(Parallel(n_jobs=n_jobs, return_as="generator_unordered")(waiting)) as records:
+        for record in records:
+            journal.add(record)
+            tell(Progress(name, record["name"], len(journal.done), len(steps)))
     results = Results(settings, [journal.done[step.name] for step in steps])
     show = Show(folder, name)
     claims = experiment.report(results, show)
@@ -95,7 +102,6 @@ def reproduce(
     write_atomically(path, lambda partial: partial.write_bytes(text))
     write_page(out, EXPERIMENTS)
     journal.close()
-    tell(Progress(name, "", len(steps), len(steps)))
     changed = None if before is None else changes(before, results.records)
     return document | {"changed": changed, "resumed": resumed}
 

@@ -210,6 +210,7 @@ def reproduce(
         Path | None, typer.Option(help="Folder for page and results; by default the checkout's.")
     ] = None,
     small: Annotated[bool, typer.Option("--small", help="Less data, in little time.")] = False,
+    jobs: Annotated[int, typer.Option(help="Steps at a time; -1 for all cores.", min=-1)] = -1,
     docword: Annotated[
         Path | None, typer.Option(help="For nyt: the UCI file, docword.nytimes.txt.gz.")
     ] = None,
@@ -223,7 +224,7 @@ def reproduce(
     with reported():
         from bnpstream.cli.reproduce import run_reproduce
 
-        run_reproduce(name, out, small=small, files=(docword, vocab), as_json=as_json)
+        run_reproduce(name, out, small=small, jobs=jobs, files=(docword, vocab), as_json=as_json)
 
 
 @datasets.command("list")

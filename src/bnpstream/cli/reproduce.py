@@ -22,6 +22,7 @@ def run_reproduce(
     out: Path | None,
     *,
     small: bool,
+    jobs: int,
     files: tuple[Path | None, Path | None],
     as_json: bool,
 ) -> None:
@@ -51,7 +52,8 @@ def run_reproduce(
                     numbers = f"{progress.done}/{progress.total}  {progress.step}"
                     display.show(progress.experiment, overall, numbers, progress._asdict())
 
-                found.append(papers.reproduce(one, out, small=small, given=given, tell=tell))
+                ways = {"small": small, "n_jobs": jobs, "given": given}
+                found.append(papers.reproduce(one, out, **ways, tell=tell))
     except KeyboardInterrupt:
         typer.echo("stopped; the same command goes on from the last finished step", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -69,11 +71,9 @@ def import_papers(root: Path) -> Any:
             "installed package: get its source, run `make demo` in it, and then "
             ".venv/bin/bnpstream reproduce"
         )
-    sys.path.insert(0, str(root / "papers"))
-    try:
-        return import_module("tank2015")
-    finally:
-        sys.path.remove(str(root / "papers"))
+    if str(root / "papers") not in sys.path:  # and it stays there: processes of joblib take it over
+        sys.path.insert(0, str(root / "papers"))
+    return import_module("tank2015")
 
 
 def _print(found: list[dict[str, Any]], out: Path) -> None:
