@@ -3,15 +3,24 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
+LOG := .venv/test-interpreted.log
 
-.PHONY: demo test check bench clean lint
+.PHONY: demo test test-compiled test-interpreted check bench clean lint
 
 demo: $(READY)
 	$(BIN)/bnpstream demo --out demo-out
 
+# Both engines at a time: the second says what happened when it is done.
 test: lint
+	$(MAKE) --no-print-directory -j 2 test-compiled test-interpreted
+
+test-compiled:
 	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests
+
+test-interpreted:
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests > $(LOG) 2>&1 \
+		|| { cat $(LOG); exit 1; }
+	tail -n 1 $(LOG)
 
 # Everything of `make test`, then the slow statistical tests, then speed by the memory floor.
 check: test
