@@ -66,7 +66,7 @@ FULL = Settings(
     update_rows=200,
 )
 SMALL = Settings(
-    scale=0.1,
+    scale=0.08,
     n_orders=2,
     n_repeats=2,
     n_marks=3,
@@ -74,9 +74,9 @@ SMALL = Settings(
     merge_odds=(20.0, 0.0),
     merge_scale=0.05,
     n_partition=100,
-    n_few=6,
+    n_few=5,
     few_rows=4,
-    update_rows=30,
+    update_rows=25,
 )
 
 

@@ -6,15 +6,8 @@ import numpy as np
 
 from bnpstream import GeneralizedGamma
 from bnpstream.plots.style import BLUE, GREEN, ORANGE, tidy
-from tank2015.beyond_streams import (
-    STREAMS,
-    ahead,
-    beyond_noise,
-    paper_prior,
-    signed,
-    streamed,
-    text_of,
-)
+from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
+from tank2015.beyond_streams import STREAMS, paper_prior, streamed
 from tank2015.showing import Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
@@ -140,8 +133,9 @@ def _draw(found: Results, show: Show) -> None:
         ones = [r for r in ones if r["arguments"]["discount"] == discount]
         sizes = [r["arguments"]["n"] for r in ones]
         gaps = [100 * abs(r["found"]["mode"] / r["found"]["exact"] - 1.0) for r in ones]
-        ax.loglog(sizes, gaps, color=colour, marker=mark, markersize=5, label=f"sigma {discount}")
+        ax.semilogx(sizes, gaps, color=colour, marker=mark, markersize=5, label=f"sigma {discount}")
     tidy(ax).set(xlabel="rows so far", ylabel="error of the chance\nof a new cluster, per cent")
+    from_zero(ax)
     ax.legend(frameon=False)
     show.figure(
         "auxiliary",

@@ -4,16 +4,8 @@ from itertools import product
 from typing import Any
 
 from bnpstream.plots.style import BLUE, ORANGE, tidy
-from tank2015.beyond_streams import (
-    STREAMS,
-    ahead,
-    beyond_noise,
-    paper_prior,
-    parts,
-    signed,
-    streamed,
-    text_of,
-)
+from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
+from tank2015.beyond_streams import STREAMS, paper_prior, parts, streamed
 from tank2015.showing import Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
@@ -121,9 +113,9 @@ def _draw(levels: Any, never: Any, merged: Any, costs: Any, show: Show) -> None:
             clusters += [merged[stream, prior, odds, every, "clusters"] for odds in levels]
             row[0].errorbar(places, *zip(*leads, strict=True), capsize=2, **style, label=label)
             row[1].plot(places, [values.mean() for values in clusters], **style)
-        row[0].set_ylabel("ahead of no merges,\nnats a held-out document")
+        row[0].set_ylabel("ahead of no merges,\nnats a document")
         row[1].set_ylabel("clusters")
-        row[1].set_ylim(bottom=0)
+        from_zero(row[1])
         for ax in row:
             tidy(ax).set(xlabel="merges at log odds above", title=title)
             ax.set_xticks(places, names)

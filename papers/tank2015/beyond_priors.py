@@ -9,16 +9,8 @@ from bnpstream import PitmanYor, normalized_stable
 from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, count_rows, tidy
 from bnpstream.priors import Prior
 from bnpstream.tuning import grid_search, paper_grid
-from tank2015.beyond_streams import (
-    ALPHAS,
-    STREAMS,
-    ahead,
-    beyond_noise,
-    parts,
-    signed,
-    streamed,
-    text_of,
-)
+from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
+from tank2015.beyond_streams import ALPHAS, STREAMS, parts, streamed
 from tank2015.modelling import PAPER_CONCENTRATIONS, mixture, thin
 from tank2015.showing import Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
@@ -101,9 +93,9 @@ def _draw(found: Results, curves: Any, show: Show) -> None:
         for ax in row:
             count_rows(tidy(ax), marks[-1])
             ax.set(xlabel="documents streamed", title=title)
-        row[0].set_ylabel("ahead of DP,\nnats a held-out document")
+        row[0].set_ylabel("ahead of DP,\nnats a document")
         row[1].set_ylabel("clusters")
-        row[1].set_ylim(bottom=0)
+        from_zero(row[1])
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     show.figure(

@@ -10,8 +10,7 @@ from bnpstream import GeneralizedGamma
 from bnpstream.datasets import load_kos, powerlaw_documents
 from bnpstream.priors import Prior
 from tank2015.modelling import mixture, watched
-from tank2015.showing import spread
-from tank2015.steps import Found, mean_and_error
+from tank2015.steps import Found
 
 STREAMS = {"powerlaw": "power law", "kos": "KOS"}
 ALPHAS = {"powerlaw": 0.75, "kos": 0.1}
@@ -83,24 +82,3 @@ def streamed(
     if marks is None:
         seen = {key: values[-1] for key, values in seen.items()}
     return {**seen, "expected_clusters": occupied, "seconds": found["seconds_in_pass"]}
-
-
-def ahead(one: Any, other: Any) -> tuple[float, float]:
-    """Return by how much one is ahead of another in the same orders: mean and standard error."""
-    return mean_and_error(np.asarray(one) - np.asarray(other))
-
-
-def signed(mean: float, error: float, digits: int = 3) -> tuple[float, str]:
-    """Return a cell of a table: a difference with its standard error."""
-    value, text = spread(mean, error, digits)
-    return value, text if value < 0 else f"+{text}"
-
-
-def text_of(difference: tuple[float, float], digits: int = 3) -> str:
-    """Return a difference with its standard error as text."""
-    return signed(*difference, digits)[1]
-
-
-def beyond_noise(difference: tuple[float, float], errors: float = 2.0) -> bool:
-    """Return whether a difference is farther from zero than so many standard errors."""
-    return abs(difference[0]) > errors * difference[1]

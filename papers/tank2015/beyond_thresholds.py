@@ -3,14 +3,8 @@
 from typing import Any
 
 from bnpstream.plots.style import BLUE, ORANGE, tidy
-from tank2015.beyond_streams import (
-    DISCOUNTS,
-    STREAMS,
-    ahead,
-    paper_prior,
-    streamed,
-    text_of,
-)
+from tank2015.beyond_showing import ahead, from_zero, text_of
+from tank2015.beyond_streams import DISCOUNTS, STREAMS, paper_prior, streamed
 from tank2015.showing import Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
@@ -80,9 +74,9 @@ def _draw(possible: dict[str, list[float]], means: Any, show: Show) -> None:
                 points = [means[stream, prior, epsilon][key] for epsilon in possible[prior]]
                 mean, error = zip(*points, strict=True)
                 ax.errorbar(possible[prior], mean, error, label=prior, **style)
-        row[0].set_ylabel("nats a held-out document")
+        row[0].set_ylabel("nats a document")
         row[1].set_ylabel("clusters")
-        row[1].set_ylim(bottom=0)
+        from_zero(row[1])
         for ax in row:
             tidy(ax).set(xlabel="epsilon", xlim=(0, 1), title=title)
     panels[0, 0].legend(frameon=False, loc="lower left")

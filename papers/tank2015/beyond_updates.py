@@ -14,7 +14,7 @@ from bnpstream.inference.response import Settings
 from bnpstream.mixture import MixtureState, Model
 from bnpstream.mixture.predict import log_joint
 from bnpstream.plots.style import GREEN, PURPLE, tidy
-from tank2015.beyond_streams import ahead, beyond_noise, signed, text_of
+from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
 from tank2015.exact_update import (
     UPDATES,
     ProjectedState,
@@ -197,7 +197,7 @@ def report(found: Results, show: Show) -> list[Claim]:
 def _draw(divergence: Any, show: Show) -> None:
     figure, ax = show.panels(1, size=(3.6, 3.2))
     for update, (colour, mark) in STYLES.items():
-        ax.loglog(
+        ax.plot(
             divergence[FIELD],
             divergence[update],
             mark,
@@ -206,10 +206,11 @@ def _draw(divergence: Any, show: Show) -> None:
             alpha=0.8,
             label=update,
         )
-    ends = [min(v.min() for v in divergence.values()), max(v.max() for v in divergence.values())]
-    ax.plot(ends, ends, color="#777777", linewidth=0.8)
+    ax.axline((0.0, 0.0), slope=1.0, color="#777777", linewidth=0.8)
+    ax.set_xlim(0.0, 1.05 * divergence[FIELD].max())
+    from_zero(ax)
     tidy(ax).set(xlabel="mean field, nats", ylabel="other update, nats")
-    ax.legend(frameon=False, loc="upper left")
+    ax.legend(frameon=False)
     show.figure(
         "updates",
         figure,
