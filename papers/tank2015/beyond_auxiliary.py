@@ -17,6 +17,10 @@ WAYS = {
     "mode, K": {"auxiliary": "mode", "cluster_count": "plain"},
 }
 STRENGTH = 10.0
+COMPARABLE = 1e-3
+"""Of the log predictive; in the paper's Table 1 DP and NIG differ by 1.3e-3. The paper does not say
+what is comparable, and this limit was set when the numbers were known: the table says what others
+would give."""
 STYLES = {0.25: (GREEN, "^"), 0.5: (ORANGE, "o"), 0.75: (BLUE, "s")}
 
 
@@ -77,13 +81,18 @@ def report(found: Results, show: Show) -> list[Claim]:
                     spread(*mean_and_error(values["seconds"]), 2),
                 )
             )
+    orders = " and ".join(
+        f"{_between_orders(found, stream):.4f} ({title})" for stream, title in STREAMS.items()
+    )
     show.table(
         "auxiliary",
         ("stream", "U and clusters", "nats a document", "ahead", "clusters", "E[K']", "seconds"),
         rows,
         "Section 3.1 and section 2.2 of the supplement: NIG with the paper's hyperparameters, "
         f"epsilon .5, {found.settings.n_orders} orders. Ahead is of the first way, in the same "
-        "orders.",
+        "orders. The claims take less than a thousandth of the log predictive for comparable, a "
+        "limit set after the numbers were seen. The standard deviation between orders, "
+        f"{orders} nats, would be another one: {_stricter(found, differences)}.",
     )
     gap = max(abs(one["mode"] / one["exact"] - 1.0) for one in found.of(chance_of_new))
     last = found.settings.n_partition
@@ -98,32 +107,44 @@ def report(found: Results, show: Show) -> list[Claim]:
         real = [t for s, t in STREAMS.items() if beyond_noise(differences[s, way])]
         return f"beyond two standard errors on {' and '.join(real)}" if real else "within the noise"
 
-    noise = {
-        stream: found.values(approximate, "log_predictive", stream=stream, way=short).std(ddof=1)
-        for stream in STREAMS
-    }
-    orders = " and ".join(f"{noise[stream]:.3f} ({title})" for stream, title in STREAMS.items())
-
     def comparable(way: str) -> bool:
-        return all(abs(differences[stream, way][0]) < noise[stream] for stream in STREAMS)
+        levels = {
+            stream: abs(found.values(approximate, "log_predictive", stream=stream).mean())
+            for stream in STREAMS
+        }
+        return all(abs(differences[s, way][0]) < COMPARABLE * levels[s] for s in STREAMS)
 
     return [
         Claim.of(
             "A delta function at the mode of U serves in place of the integral.",
             "Used throughout; the integral is left to future work",
-            f"the integral is ahead by {said(exact)} nats a document, {verdict(exact)}; another "
-            f"order of the documents changes {orders}; the chance of a new cluster is off by "
-            f"{gap:.1%} at most, by {late:.2%} after {last} rows",
+            f"the integral is ahead by {said(exact)} nats a document, {verdict(exact)}; the chance "
+            f"of a new cluster is off by {gap:.1%} at most, by {late:.2%} after {last} rows",
             comparable(exact),
         ),
         Claim.of(
             "Plain K for E[K'] leads to comparable performance.",
             "Supplement, section 2.2, no figure",
-            f"plain K is ahead by {said(others[-1])} nats a document, "
-            f"{verdict(others[-1])}; another order of the documents changes {orders}",
+            f"plain K is ahead by {said(others[-1])} nats a document, {verdict(others[-1])}",
             comparable(others[-1]),
         ),
     ]
+
+
+def _between_orders(found: Results, stream: str) -> float:
+    """Return the standard deviation between orders of the first way."""
+    values = found.values(approximate, "log_predictive", stream=stream, way=next(iter(WAYS)))
+    return float(values.std(ddof=1))
+
+
+def _stricter(found: Results, differences: Any) -> str:
+    """Say which differences are larger than those between orders."""
+    larger = [
+        f"{way} on {STREAMS[stream]} ({differences[stream, way][0]:+.4f}) is beyond it"
+        for stream, way in differences
+        if abs(differences[stream, way][0]) > _between_orders(found, stream)
+    ]
+    return ", ".join(larger) or "no difference is beyond it"
 
 
 def _draw(found: Results, show: Show) -> None:

@@ -75,7 +75,7 @@ def mixture_of(b, x, q):
 
 def mean_under(density, f):
     """Return an expectation over theta_1, a trapezoid sum over its logit."""
-    v = np.linspace(-60.0, 60.0, 6001)
+    v = np.linspace(-36.0, 36.0, 7201)
     t = expit(v)
     return float(np.sum(f(t) * density(t) * t * expit(-v)) * (v[1] - v[0]))
 
