@@ -148,7 +148,7 @@ def _stricter(found: Results, differences: Any) -> str:
 
 
 def _draw(found: Results, show: Show) -> None:
-    figure, ax = show.panels(1, size=(4.2, 2.9))
+    figure, ax = show.panels(1, size=(4.2, 3.2))
     for discount, (colour, mark) in STYLES.items():
         ones = [r for r in found.records if r["step"] == chance_of_new.__name__]
         ones = [r for r in ones if r["arguments"]["discount"] == discount]
@@ -157,7 +157,7 @@ def _draw(found: Results, show: Show) -> None:
         ax.semilogx(sizes, gaps, color=colour, marker=mark, markersize=5, label=f"sigma {discount}")
     tidy(ax).set(xlabel="rows so far", ylabel="error of the chance\nof a new cluster, per cent")
     from_zero(ax)
-    ax.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     show.figure(
         "auxiliary",
         figure,

@@ -195,7 +195,7 @@ def report(found: Results, show: Show) -> list[Claim]:
 
 
 def _draw(divergence: Any, show: Show) -> None:
-    figure, ax = show.panels(1, size=(3.6, 3.2))
+    figure, ax = show.panels(1, size=(3.8, 3.6))
     for update, (colour, mark) in STYLES.items():
         ax.plot(
             divergence[FIELD],
@@ -210,7 +210,7 @@ def _draw(divergence: Any, show: Show) -> None:
     ax.set_xlim(0.0, 1.05 * divergence[FIELD].max())
     from_zero(ax)
     tidy(ax).set(xlabel="mean field, nats", ylabel="other update, nats")
-    ax.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     show.figure(
         "updates",
         figure,
