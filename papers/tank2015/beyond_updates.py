@@ -209,6 +209,7 @@ def _draw(divergence: Any, show: Show) -> None:
     ax.axline((0.0, 0.0), slope=1.0, color="#777777", linewidth=0.8)
     ax.set_xlim(0.0, 1.05 * divergence[FIELD].max())
     from_zero(ax)
+    ax.locator_params(axis="x", nbins=4)
     tidy(ax).set(xlabel="mean field, nats", ylabel="other update, nats")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     show.figure(
