@@ -1,0 +1,35 @@
+"""Differences between runs over the same rows: their errors, how they are written and drawn."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from tank2015.showing import spread
+from tank2015.steps import mean_and_error
+
+
+def ahead(one: Any, other: Any) -> tuple[float, float]:
+    """Return by how much one is ahead of another in the same orders: mean and standard error."""
+    return mean_and_error(np.asarray(one) - np.asarray(other))
+
+
+def signed(mean: float, error: float, digits: int = 3) -> tuple[float, str]:
+    """Return a cell of a table: a difference with its standard error."""
+    value, text = spread(mean, error, digits)
+    return value, text if value < 0 else f"+{text}"
+
+
+def text_of(difference: tuple[float, float], digits: int = 3) -> str:
+    """Return a difference with its standard error as text."""
+    return signed(*difference, digits)[1]
+
+
+def beyond_noise(difference: tuple[float, float], errors: float = 2.0) -> bool:
+    """Return whether a difference is farther from zero than so many standard errors."""
+    return abs(difference[0]) > errors * difference[1]
+
+
+def from_zero(ax: Axes) -> None:
+    """Begin the vertical axis at zero, with room above the highest point."""
+    ax.set_ylim(0.0, 1.04 * ax.get_ylim()[1])
