@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tank2015 import kos_claims, kos_exhibits
 from tank2015.kos_runs import PRIORS, extend, sample, smooth, stream, tune
+from tank2015.parts import KOS_SIZE
 from tank2015.showing import Claim, Show
 from tank2015.steps import Results, Step, each
 
@@ -29,7 +30,7 @@ class Settings:
     alphas: tuple[float, ...]
 
 
-FULL = Settings(3430, 20, 5, 5, 10, 50, 215, (0.02, 0.05, 0.1, 0.2, 0.5))
+FULL = Settings(KOS_SIZE, 20, 5, 5, 10, 50, 215, (0.02, 0.05, 0.1, 0.2, 0.5))
 SMALL = Settings(400, 2, 1, 1, 2, 4, 8, (0.05, 0.1))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from bnpstream import PitmanYor
-from bnpstream.datasets import powerlaw_documents
 from bnpstream.plots.style import count_rows, tidy
 from tank2015.modelling import (
     COLOURS,
@@ -21,6 +20,7 @@ from tank2015.modelling import (
     tuning_found,
     watched,
 )
+from tank2015.parts import POWERLAW_ALPHA, POWERLAW_SIZES, powerlaw_parts
 from tank2015.showing import WHOLE, Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
@@ -28,12 +28,9 @@ TITLE = (
     "Figure 2: documents of a Pitman-Yor(.75, 1) mixture of multinomials. The paper gives neither "
     "the number of words nor the length of a document: here 100 and 50."
 )
-ALPHA = 0.75
 TRUTH = PitmanYor(concentration=1.0, discount=0.75)
 KEYS = {"log_predictive": 0, "clusters": 1}
 """Digits to show of what is compared."""
-SIZES = (1000, 7000, 2000)
-"""Documents to tune by, to stream, and to predict, at full size."""
 
 
 @dataclass(frozen=True)
@@ -51,23 +48,8 @@ SMALL = Settings(scale=0.25, n_orders=2, n_epochs=5, n_marks=4)
 
 
 @cache
-def _data(scale: float) -> dict[str, Any]:
-    """Return rows and labels of the three parts."""
-    sizes = [round(scale * size) for size in SIZES]
-    drawn = powerlaw_documents(n_documents=sum(sizes), alpha=ALPHA, seed=0)
-    order = np.random.default_rng(0).permutation(sum(sizes))
-    parts = np.split(order, np.cumsum(sizes)[:-1])
-    assert drawn.labels is not None
-    names = ("tune", "train", "held_out")
-    return {
-        name: (drawn.counts[part], drawn.labels[part])
-        for name, part in zip(names, parts, strict=True)
-    }
-
-
-@cache
 def _tuned(prior: str, scale: float) -> Found:
-    return tuning_found(tuned(prior, _data(scale)["tune"][0], ALPHA))
+    return tuning_found(tuned(prior, powerlaw_parts(scale).tuning, POWERLAW_ALPHA))
 
 
 def tune(prior: str, scale: float) -> Found:
@@ -77,24 +59,24 @@ def tune(prior: str, scale: float) -> Found:
 
 def learn(prior: str, order: int, scale: float, n_epochs: int, n_marks: int) -> Found:
     """Stream the documents in some order, then revisit them."""
-    rows, held_out = _data(scale)["train"][0], _data(scale)["held_out"][0]
+    _, rows, held_out, _ = powerlaw_parts(scale)
     rows = rows[np.random.default_rng(order).permutation(rows.shape[0])]
     best = fixed_prior(prior, _tuned(prior, scale)["best"])
-    model = mixture(best, ALPHA, keep_sites=True)
+    model = mixture(best, POWERLAW_ALPHA, keep_sites=True)
     adf = watched(model, rows, held_out, _marks(rows.shape[0], n_marks))
     return {"adf": adf, "ep": refined(model, rows, held_out, n_epochs, every=n_epochs)}
 
 
 def told(order: int, scale: float, n_marks: int) -> Found:
     """Predict with the labels known."""
-    (rows, labels), held_out = _data(scale)["train"], _data(scale)["held_out"][0]
+    _, rows, held_out, labels = powerlaw_parts(scale)
     order = np.random.default_rng(order).permutation(rows.shape[0])
     marks = _marks(rows.shape[0], n_marks)
     firsts = [order[:mark] for mark in marks]
     return {
         "rows": marks,
         "log_predictive": [
-            labelled_log_predictive(TRUTH, ALPHA, rows[first], labels[first], held_out)
+            labelled_log_predictive(TRUTH, POWERLAW_ALPHA, rows[first], labels[first], held_out)
             for first in firsts
         ],
         "clusters": [int(np.unique(labels[first]).size) for first in firsts],
@@ -121,7 +103,7 @@ def steps(settings: Settings) -> list[Step]:
 
 def report(found: Results, show: Show) -> list[Claim]:
     """Draw both curves; judge the paper's sentences."""
-    n_held_out = round(found.settings.scale * SIZES[2])
+    n_held_out = round(found.settings.scale * POWERLAW_SIZES[2])
     marks = found.of(told)[0]["rows"]
     curves = {
         (prior, key): np.array([one["adf"][key] for one in found.of(learn, prior=prior)])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED, USAGE, fail
@@ -83,7 +84,7 @@ def _print(found: list[dict[str, Any]], out: Path) -> None:
     page = Page()
     for one in found:
         for claim in one["claims"]:
-            table.add_row(claim["text"], claim["ours"], claim["verdict"])
+            table.add_row(escape(claim["text"]), escape(claim["ours"]), claim["verdict"])
     page.print(table)
     for one in found:
         page.print(f"{one['experiment']}: {len(one['steps'])} steps, {_history(one)}")
