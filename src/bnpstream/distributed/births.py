@@ -1,9 +1,9 @@
 """Which new clusters of different shards are the same: an assignment problem.
 
-Shards that started from the same posterior may each have opened a cluster for the same kind of rows.
-The log odds of one cluster against two say what it is worth to take two for one; to leave a cluster
-alone is worth nothing, and no two clusters of one shard are taken for one (Campbell, Straub, Fisher &
-How, *Streaming, Distributed Variational Inference for Bayesian Nonparametrics*, NIPS 2015).
+Shards that started from the same posterior may each have opened a cluster for the same rows. The
+log odds of one cluster against two say what it is worth to take two for one; to leave a cluster
+alone is worth nothing, and no two clusters of one shard are taken for one (Campbell, Straub, Fisher
+& How, *Streaming, Distributed Variational Inference for Bayesian Nonparametrics*, NIPS 2015).
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ class Clusters(NamedTuple):
 
     def chosen(self, places: Integers) -> "Clusters":
         """Return some of them."""
-        return Clusters(*(part[places] for part in self))
+        return Clusters._make(part[places] for part in self)
 
     def renamed(self, ids: Integers) -> "Clusters":
         """Return the same with other ids."""

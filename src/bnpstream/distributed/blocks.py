@@ -6,6 +6,7 @@ from typing import Any
 
 import dask
 import numpy as np
+from dask.base import is_dask_collection
 from distributed import Client, Future
 from scipy.sparse import issparse, vstack
 
@@ -15,7 +16,7 @@ READ_ROWS = 4096
 """Records read at a time."""
 
 
-def hand_over(client: Client, values: Iterable[Any]) -> list[Future]:
+def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
     """Give values to the cluster, a future each.
 
     They go as tasks of the graph. What is scattered instead is gone with the worker that holds it;
@@ -30,7 +31,7 @@ def _given(value: Any) -> Any:
     return value
 
 
-def hold_blocks(client: Client, blocks: Any) -> list[Future]:
+def hold_blocks(client: Client, blocks: Any) -> list[Any]:
     """Return futures of blocks of rows, which are read or computed on the workers.
 
     Parameters
@@ -64,13 +65,13 @@ def _is_matrix(blocks: Any) -> bool:
     return isinstance(blocks, np.ndarray) and blocks.dtype != np.object_
 
 
-def _hold(client: Client, block: Any) -> Future:
+def _hold(client: Client, block: Any) -> Any:
     """Return a future of one block."""
     if isinstance(block, Future):
         return client.submit(_rows_of, block, pure=False)
     if isinstance(block, str | Path):
         return client.submit(read_rows, str(block), pure=False)
-    if dask.is_dask_collection(block):
+    if is_dask_collection(block):
         return client.submit(_rows_of, client.compute(block), pure=False)
     return hand_over(client, [block])[0]
 

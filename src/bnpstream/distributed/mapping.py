@@ -1,6 +1,6 @@
-"""What falls into independent parts, on the workers of a cluster: the same results, to the last bit.
+"""What falls into independent parts, on the workers of a cluster.
 
-Every function does what its namesake does on one machine; only the place differs.
+Every function does what its namesake does on one machine, with the same results to the last bit.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence

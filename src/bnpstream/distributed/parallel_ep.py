@@ -4,10 +4,11 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import Client, Future
+from distributed import Client
 from numpy.typing import NDArray
 
 from bnpstream.distributed.blocks import hand_over, hold_blocks
+from bnpstream.distributed.posteriors import Posterior
 from bnpstream.distributed.shards import Swept, combine, renamed, sweep_shard
 from bnpstream.estimator import StreamingMixture
 from bnpstream.estimator.reading import likeliest
@@ -33,8 +34,8 @@ def fit_ep(
 ) -> StreamingMixture:
     """Fit a model by parallel EP: as ``model.fit``, with the sweeps over shards side by side.
 
-    The first pass, ADF, goes through the shards in order, as on one machine: everything that is left
-    open is learnt there. Then every shard is swept against the posterior of the last sweep; the
+    The first pass, ADF, goes through the shards in order, as on one machine: what is left open is
+    learnt there. Then every shard is swept against the posterior after the last sweep; the new
     posterior is the sum of what all shards contribute. The result depends on the shards, not on how
     many workers there are, nor on whether one is lost on the way. A single shard gives what
     ``model.fit`` gives, bit for bit.
@@ -67,9 +68,9 @@ def fit_ep(
     fresh, absorbed, sizes = client.submit(finish, start, pure=False).result()
     del start
     fresh.keep_sites, fresh.n_passes = model.keep_sites, model.n_passes
-    lean = hand_over(client, [without_rows(fresh)])[0]
-    batches = client.map(encode, rows, posterior=lean, pure=False)
-    del rows, lean
+    posterior = hand_over(client, [Posterior.of(fresh)])[0]
+    batches = client.map(encode, rows, posterior=posterior, pure=False)
+    del rows, posterior
     ends = np.cumsum([0, *sizes])
     run = _Run(client, batches, ends, fresh, damping if len(sizes) > 1 else 0.0)
     run.sweep_and_merge()
@@ -124,21 +125,10 @@ def finish(start: Start) -> Start:
     return Start(model, absorbed, start.sizes)
 
 
-def without_rows(model: StreamingMixture) -> StreamingMixture:
-    """Return a model to predict with, and to sweep from: its history stays behind."""
-    lean = model._unfitted()
-    lean._take(model.likelihood_)
-    lean._take_prior(model._prior())
-    lean.state_ = model.state_
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(model, name):
-            setattr(lean, name, getattr(model, name))
-    return lean
-
-
-def encode(rows: Any, posterior: StreamingMixture) -> Batch:
+def encode(rows: Any, posterior: Posterior) -> Batch:
     """Return rows encoded as the model has learnt to."""
-    return posterior._encode(posterior._model(), rows)
+    shell = posterior.shell
+    return shell._encode(shell._model(), rows)
 
 
 def rename_sites(
@@ -154,9 +144,10 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
     return outcome[1]
 
 
-def labels_of(batch: Batch, posterior: StreamingMixture) -> tuple[NDArray[np.intp], Floats]:
+def labels_of(batch: Batch, posterior: Posterior) -> tuple[NDArray[np.intp], Floats]:
     """Return the likeliest cluster of every row, and its responsibility."""
-    found = [likeliest(joint[:, :-1]) for joint in posterior._log_joint_of(batch, new=False)]
+    joints = posterior.fitted()._log_joint_of(batch, new=False)
+    found = [likeliest(joint[:, :-1]) for joint in joints]
     labels, shares = zip(*found, strict=True)
     return np.concatenate(labels), np.concatenate(shares)
 
@@ -164,10 +155,13 @@ def labels_of(batch: Batch, posterior: StreamingMixture) -> tuple[NDArray[np.int
 class _Run:
     """The sweeps over all shards: the driver has the posterior, the workers rows and sites."""
 
+    sites: list[Any]
+    """Futures of them, a shard each."""
+
     def __init__(
         self,
         client: Client,
-        batches: list[Future],
+        batches: list[Any],
         ends: Integers,
         model: StreamingMixture,
         damping: float,
@@ -196,8 +190,8 @@ class _Run:
     def _sweep(self) -> Any:
         """Sweep all shards once."""
         client, model = self.client, self.model
-        posterior = hand_over(client, [without_rows(model)])[0]
-        shared = {"posterior": posterior, "damping": self.damping}
+        posterior = hand_over(client, [Posterior.of(model)])[0]
+        shared: Any = {"posterior": posterior, "damping": self.damping}
         outcomes = client.map(sweep_shard, self.batches, self.sites, **shared, pure=False)
         sweeps = client.gather(client.map(swept_of, outcomes, pure=False))
         first = model.state_.next_id
@@ -234,7 +228,7 @@ class _Run:
     def label(self, absorbed: Absorbed) -> None:
         """Say of every row what `fit` says: how it came, and where it belongs now."""
         model = self.model
-        posterior = hand_over(self.client, [without_rows(model)])[0]
+        posterior = hand_over(self.client, [Posterior.of(model)])[0]
         found = self.client.map(labels_of, self.batches, posterior=posterior, pure=False)
         labels, shares = zip(*self.client.gather(found), strict=True)
         model.absorbed_ = absorbed

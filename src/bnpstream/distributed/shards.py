@@ -2,8 +2,11 @@
 
 The posterior is the sum of the sites of all rows, and so the sum over shards of their summed sites
 (Gelman et al. 2014, Xu et al. 2014). A shard is swept as in serial EP, while the sites of the other
-shards stay what they were: those and the prior are the cavity of the shard. All functions here leave
-their arguments as they are.
+shards stay what they were: those and the prior are the cavity of the shard. No function here
+changes its arguments.
+
+A shard returns its whole summed site, not the change: on KOS nine clusters in ten change in every
+sweep, and a sum of sums has no drift that would have to be taken out now and then.
 """
 
 from typing import Any, NamedTuple
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from bnpstream.distributed.births import ALONE, Clusters, match
+from bnpstream.distributed.posteriors import Posterior
 from bnpstream.estimator import StreamingMixture
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
@@ -50,7 +54,7 @@ class Combined(NamedTuple):
 
 
 def sweep_shard(
-    batch: Batch, sites: Responsibilities, posterior: StreamingMixture, damping: float
+    batch: Batch, sites: Responsibilities, posterior: Posterior, damping: float
 ) -> tuple[Responsibilities, Swept]:
     """Revisit the rows of a shard once, all others being fixed.
 
@@ -60,8 +64,8 @@ def sweep_shard(
         The rows of the shard.
     sites : Responsibilities
         What they contributed to the posterior.
-    posterior : StreamingMixture
-        Parameters, prior, likelihood, and the posterior of all rows.
+    posterior : Posterior
+        Of all rows.
     damping : float
         Share of its old site that a row keeps.
 
@@ -72,17 +76,20 @@ def sweep_shard(
     swept : Swept
         Their sum, and what happened.
     """
-    model, settings = posterior._model(), posterior._settings()
-    state, old, new = posterior.state_.copy(), sites.sites(posterior.state_), SiteBuffer(len(batch))
-    kernel = posterior._kernel(model, batch)
+    estimator = posterior.fitted()
+    model, settings, state = estimator._model(), estimator._settings(), estimator.state_
+    old, new = sites.sites(state), SiteBuffer(len(batch))
+    kernel = estimator._kernel(model, batch)
     records = list(visit(model, state, batch, old, new, settings, kernel))
     found = Responsibilities.of(state, new, 0, len(batch))
     if damping > 0.0:
         found = damped(state, sites, found, damping, settings.min_responsibility)
         new = found.sites(state)
-    summed = Clusters(state.ids.copy(), *totals(new, batch, state.n_clusters))
+    statistics, *rest = totals(new, batch, state.n_clusters)
+    if not state.paired:  # of words, most are in few clusters
+        statistics = csr_array(statistics)
     return found, Swept(
-        summed,
+        Clusters(state.ids.copy(), statistics, *rest),
         state.next_id,
         state.auxiliary,
         len(batch),
@@ -119,17 +126,17 @@ def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
     return sites.sites(state).matrix(state.n_clusters)
 
 
-def combine(posterior: StreamingMixture, sweeps: list[Swept]) -> Combined:
+def combine(estimator: StreamingMixture, sweeps: list[Swept]) -> Combined:
     """Add up what all shards contribute now; clusters that several opened are recognised as one.
 
     Parameters
     ----------
-    posterior : StreamingMixture
-        What the sweeps started from.
+    estimator : StreamingMixture
+        What the sweeps started from, with its posterior.
     sweeps : list of Swept
         Of every shard, in order.
     """
-    model, before = posterior._model(), posterior.state_
+    model, before = estimator._model(), estimator.state_
     first = next_id = before.next_id
     parts: list[Clusters] = []
     names: list[Integers] = []
@@ -148,7 +155,7 @@ def combine(posterior: StreamingMixture, sweeps: list[Swept]) -> Combined:
         events += _news(swept.events, first, new_ids, alone)
     every = Clusters.added(parts, paired=before.paired)
     # Several shards may have left a cluster together; a single one has dropped it itself.
-    least = posterior._settings().least_mass if len(sweeps) > 1 else 0.0
+    least = estimator._settings().least_mass if len(sweeps) > 1 else 0.0
     light = (every.masses < least) & (every.ids < first)
     n = before.n_observations
     for place in np.flatnonzero(light).tolist():
