@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from clusters import kill_worker, local_client
 
 from bnpstream import (
     DirichletMultinomial,
@@ -16,6 +15,7 @@ from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.saving import state_arrays
 from bnpstream.mixture.sites import totals
+from clusters import kill_worker, local_client
 
 ROWS = bars(n_images=240, seed=3).counts
 

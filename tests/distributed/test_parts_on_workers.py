@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from clusters import kill_worker
 from scipy.sparse import csr_array, save_npz
 
 from bnpstream import DirichletMultinomial, GibbsMixture, StreamingMixture, distributed, tuning
 from bnpstream.datasets import bars
+from clusters import kill_worker
 
 ROWS = csr_array(bars(n_images=200, seed=5).counts)
 UNSEEN = csr_array(bars(n_images=90, seed=6).counts)
