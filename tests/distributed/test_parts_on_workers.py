@@ -3,13 +3,24 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, save_npz
+from sklearn.base import clone
 
-from bnpstream import DirichletMultinomial, GibbsMixture, StreamingMixture, distributed, tuning
+from bnpstream import (
+    DirichletMultinomial,
+    GibbsMixture,
+    StreamingMixture,
+    distributed,
+    normalized_inverse_gaussian,
+    tuning,
+)
 from bnpstream.datasets import bars
 from clusters import kill_worker
 
 ROWS = csr_array(bars(n_images=200, seed=5).counts)
 UNSEEN = csr_array(bars(n_images=90, seed=6).counts)
+GIBBS = GibbsMixture(
+    normalized_inverse_gaussian(10, 100), DirichletMultinomial(0.1), n_sweeps=8, n_kept=4
+)
 GRID = {"likelihood": [DirichletMultinomial(alpha) for alpha in (0.1, 0.3, 0.5, 1.0)]}
 
 
@@ -60,7 +71,7 @@ def test_a_bad_point_is_named(client):
 
 @pytest.mark.parametrize(
     "estimator",
-    [StreamingMixture("nig"), GibbsMixture("nig", n_sweeps=6, n_kept=3)],
+    [StreamingMixture("nig"), GIBBS],
     ids=["streaming", "Gibbs"],
 )
 def test_replicates(client, estimator):
@@ -80,8 +91,10 @@ def test_a_replicate_is_a_fit_to_rows_in_another_order():
 
 
 def test_chains(client):
-    make = lambda: GibbsMixture("nig", n_sweeps=8, n_kept=4, n_chains=3)  # noqa: E731
-    here, there = make().fit(ROWS), distributed.fit_chains(client, make(), ROWS)
+    sampler = clone(GIBBS).set_params(n_chains=3)
+    here, there = clone(sampler).fit(ROWS), distributed.fit_chains(client, sampler, ROWS)
+    assert there is sampler
+    assert len(np.unique(here.log_likelihood_)) > 3
     for name in ("log_likelihood_", "n_clusters_", "assignments_", "auxiliaries_", "labels_"):
         np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
     np.testing.assert_equal(there.rhat_, here.rhat_)
