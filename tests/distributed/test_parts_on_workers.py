@@ -13,13 +13,13 @@ from bnpstream import (
     normalized_inverse_gaussian,
     tuning,
 )
-from bnpstream.datasets import bars
+from bnpstream.datasets import bars, synthetic_corpus
 from clusters import kill_worker
 
 ROWS = csr_array(bars(n_images=200, seed=5).counts)
 UNSEEN = csr_array(bars(n_images=90, seed=6).counts)
 GIBBS = GibbsMixture(
-    normalized_inverse_gaussian(10, 100), DirichletMultinomial(0.1), n_sweeps=8, n_kept=4
+    normalized_inverse_gaussian(10, 100), DirichletMultinomial(0.1), n_sweeps=12, n_kept=8
 )
 GRID = {"likelihood": [DirichletMultinomial(alpha) for alpha in (0.1, 0.3, 0.5, 1.0)]}
 
@@ -92,7 +92,8 @@ def test_a_replicate_is_a_fit_to_rows_in_another_order():
 
 def test_chains(client):
     sampler = clone(GIBBS).set_params(n_chains=3)
-    here, there = clone(sampler).fit(ROWS), distributed.fit_chains(client, sampler, ROWS)
+    rows = synthetic_corpus(n_documents=150, n_words=64, mean_length=12, seed=0).counts
+    here, there = clone(sampler).fit(rows), distributed.fit_chains(client, sampler, rows)
     assert there is sampler
     assert len(np.unique(here.log_likelihood_)) > 3
     for name in ("log_likelihood_", "n_clusters_", "assignments_", "auxiliaries_", "labels_"):
