@@ -174,6 +174,22 @@ def test_a_cluster_that_two_shards_open_is_one():
     assert apart.state.n_clusters == known + 2
 
 
+def test_a_cluster_that_all_shards_leave_is_dropped():
+    """Each shard thought that the other would stay."""
+    words = np.zeros((60, 40), int)
+    words[:30, :10], words[30:, 20:30] = 3, 3
+    model = StreamingMixture("nig", DirichletMultinomial(0.5), keep_sites=True).fit(words)
+    assert model.n_clusters_ == 2
+    sites = Responsibilities.of(model.state_, model.window_.sites, 0, 60)
+    swept = sweep_shard(model.likelihood_.encode(words), sites, Posterior.of(model), 0.0)[1]
+    left = swept._replace(summed=swept.summed._replace(masses=np.array([30.0, 0.03])))
+    combined = combine(model, [left, left])
+    assert combined.state.ids.tolist() == [swept.summed.ids[0]]
+    assert combined.state.total_mass == 60.0
+    events = [(event.kind, event.id, event.mass) for event in combined.epoch.events]
+    assert events == [("death", swept.summed.ids[1], 0.06)]
+
+
 def test_shards_that_workers_make(client, tmp_path):
     """Delayed blocks and files are the rows that they hold."""
     import dask
