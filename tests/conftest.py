@@ -1,4 +1,5 @@
-"""What tests share: a fresh cache of compiled loops, corpora that are not shipped, a browser."""
+"""What tests share: a fresh cache of compiled loops, corpora that are not shipped, a cluster, a
+browser."""
 
 import atexit
 import os
@@ -38,6 +39,15 @@ def nyt8447():
 def newsgroups():
     """Return the training documents of 20 Newsgroups."""
     return load_or_skip("load_20news", "train")
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Return a client of two worker processes."""
+    from clusters import local_client
+
+    with local_client() as connected:
+        yield connected
 
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
