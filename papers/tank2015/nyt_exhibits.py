@@ -174,7 +174,7 @@ def claims(found: Results, corpus: str) -> list[Claim]:
         Claim.of(
             f"NIG attains a superior predictive log-likelihood ({corpus}).",
             "Figure 4, left",
-            f"ahead of DP by {said} nats at the end; ahead at {int((lead > 0).sum())} of "
+            f"ahead of DP by {said} at the end; ahead at {int((lead > 0).sum())} of "
             f"{len(lead)} looks",
             leads,
         ),

@@ -75,20 +75,20 @@ def mean_and_error(values: Any) -> tuple[float, float]:
 
 
 def ahead(differences: Any) -> tuple[str, bool]:
-    """Say by how much one thing is ahead of another, and whether it is: not if it may be noise.
+    """Say by how much one thing is ahead of another, and whether it is: not within two errors.
 
     Examples
     --------
     >>> ahead([3.0, 5.0, 4.0])
-    ('+4 ± 1', True)
+    ('+4 ± 1 nats', True)
     >>> ahead([3.0, -5.0, 4.0])
-    ('+1 ± 3, within the noise', False)
+    ('+1 ± 3 nats (noise)', False)
     """
     mean, error = mean_and_error(differences)
     if error != error:
-        return f"{mean:+,.0f}", mean > 0
+        return f"{mean:+,.0f} nats", mean > 0
     noisy = abs(mean) < 2 * error
-    return f"{mean:+,.0f} ± {error:,.0f}" + noisy * ", within the noise", mean > 0 and not noisy
+    return f"{mean:+,.0f} ± {error:,.0f} nats" + noisy * " (noise)", mean > 0 and not noisy
 
 
 class Journal:

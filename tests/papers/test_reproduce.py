@@ -134,8 +134,8 @@ def test_changes_leave_timings_out():
 
 
 def test_noise_is_no_lead():
-    assert steps.ahead([3.0, 5.0, 4.0]) == ("+4 ± 1", True)
-    assert steps.ahead([3.0, -5.0, 4.0]) == ("+1 ± 3, within the noise", False)
+    assert steps.ahead([3.0, 5.0, 4.0]) == ("+4 ± 1 nats", True)
+    assert steps.ahead([3.0, -5.0, 4.0]) == ("+1 ± 3 nats (noise)", False)
 
 
 def test_elsewhere_the_command_says_that_it_needs_a_checkout(tmp_path):
