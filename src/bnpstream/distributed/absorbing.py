@@ -10,7 +10,7 @@ from distributed import get_worker
 
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
 from bnpstream.distributed.partitions import Read, read, refusal
-from bnpstream.distributed.replicas import Replica, without_history, working_copy
+from bnpstream.distributed.replicas import Replica, without_history
 from bnpstream.estimator import StreamingMixture
 from bnpstream.jobs.absorbing import absorb_sound
 from bnpstream.jobs.models import Mixture
@@ -30,10 +30,10 @@ def absorb_partition(task: Task, partition: Any) -> Outcome:
     """Absorb a partition; the result depends on nothing but the task and the partition."""
     worker = get_worker().address
     with _LOCK:
+        began = time.thread_time()
         replica = _replica_for(task)
         if replica is None:
             return Outcome(task.partition, worker, lacks=True)
-        began = time.perf_counter()
         try:
             found = read(partition, task.options, task.schema)
         except MemoryError:
@@ -41,7 +41,7 @@ def absorb_partition(task: Task, partition: Any) -> Outcome:
         except Exception as error:  # whatever it is, the partition cannot be had
             return unreadable(task, worker, error)
         outcome = _absorb(task, replica, found)
-        return outcome._replace(worker=worker, seconds=time.perf_counter() - began)
+        return outcome._replace(worker=worker, seconds=time.thread_time() - began)
 
 
 def unreadable(task: Task, worker: str, error: BaseException) -> Outcome:
@@ -78,7 +78,7 @@ def _replica_for(task: Task) -> Replica | None:
 
 
 def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
-    model = working_copy(replica.model)
+    model = replica.working_copy(only_adds=not task.exact or only_adds(replica.model))
     if not task.exact:
         assert isinstance(model, StreamingMixture)
         hold_still(model)
@@ -120,8 +120,13 @@ def hold_still(model: StreamingMixture) -> None:
     model.max_clusters = model.max_memory = None
 
 
+def only_adds(model: Mixture) -> bool:
+    """Return whether clusters stay where they are, whatever comes."""
+    return is_plain(model) and model.max_clusters is None and model.max_memory is None
+
+
 def is_plain(model: Mixture) -> bool:
-    """Return whether rows are only ever added to clusters, which stay where they are."""
+    """Return whether a budget is the only reason for which clusters may go."""
     return (
         isinstance(model, StreamingMixture)
         and model._schedule(batch_fit=False) is None
@@ -131,8 +136,7 @@ def is_plain(model: Mixture) -> bool:
 
 def exact_change(before: Mixture, after: Mixture) -> Assigned | Whole:
     """Return what a partition left that started from the newest posterior."""
-    fixed = is_plain(after) and after.max_clusters is None and after.max_memory is None
-    if not fixed or "state_" not in vars(before):
+    if not only_adds(after) or "state_" not in vars(before):
         return Whole(without_history(after))
     state = after.state_
     slots = touched_slots(before.state_, state)

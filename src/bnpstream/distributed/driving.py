@@ -10,6 +10,11 @@ from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
 from bnpstream.jobs.models import Mixture
 
+UPDATES_PER_SNAPSHOT = 4
+"""Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
+SMALL = 1 << 22
+"""A snapshot is taken to weigh at least so much, 4 MB."""
+
 
 @dataclass
 class Costs:
@@ -17,11 +22,13 @@ class Costs:
 
     Parameters
     ----------
-    resolving, applying, packing, waiting, sending : float
-        Seconds of the driver: unpacking changes, matching clusters and adding them; the same where
-        there is nothing to match; making snapshots; waiting for workers; handing out tasks.
+    resolving, applying, packing, sending : float
+        Seconds that the driver worked: on changes whose clusters have to be matched; on those that
+        are taken over as they are; on snapshots; on tasks.
+    waiting : float
+        Seconds that it waited for workers.
     working : float
-        Seconds of the workers, reading included.
+        Seconds that the workers worked, reading included.
     received, sent : int
         Bytes of changes from the workers, and of updates and snapshots to them.
     n_matched, n_born : int
@@ -81,7 +88,7 @@ class Book:
         """
         if outcome.partition != self.version:
             return False
-        began = time.perf_counter()
+        began = time.thread_time()
         change = None if outcome.change is None else unpacked(outcome.change)
         resolution = None
         if isinstance(change, Added):
@@ -90,12 +97,12 @@ class Book:
             n_matched = sum(event.kind == "merge" for event in events)
             self.costs.n_matched += n_matched
             self.costs.n_born += len(events) - 2 * n_matched
-            self.costs.resolving += time.perf_counter() - began
+            self.costs.resolving += time.thread_time() - began
         else:
             self.replica.take(change, None)
             if outcome.events:
                 self._lineage().extend(outcome.events)
-            self.costs.applying += time.perf_counter() - began
+            self.costs.applying += time.thread_time() - began
         self.costs.received += len(outcome.change or b"")
         self.costs.working += outcome.seconds
         self._updates.append(Update(self.version, outcome.change, resolution))
@@ -126,18 +133,21 @@ class Book:
         return found
 
     def _snapshot(self) -> tuple[int, bytes]:
-        began = time.perf_counter()
+        began = time.thread_time()
         made = self.replica.snapshot()
-        self.costs.packing += time.perf_counter() - began
+        self.costs.packing += time.thread_time() - began
         return made
 
     def _forget_old(self) -> None:
-        """Make a snapshot where the updates since the last weigh more than it would."""
+        """Make a snapshot where a worker that has nothing would be sent much more than one.
+
+        The one before is kept with what came since: workers that are a little behind have it.
+        """
         newest = self._snapshots[-1]
         since = sum(u.nbytes for u in self._updates if u.version > newest[0])
-        if since > 2 * max(len(newest[1]), 1 << 20):
+        if since > UPDATES_PER_SNAPSHOT * max(len(newest[1]), SMALL):
             self._snapshots.append(self._snapshot())
-        while len(self._snapshots) > 1 and self._snapshots[1][0] <= self.version - self.staleness:
+        while len(self._snapshots) > 2 and self._snapshots[1][0] <= self.version - self.staleness:
             self._snapshots.popleft()
         while self._updates and self._updates[0].version <= self._snapshots[0][0]:
             self._updates.popleft()

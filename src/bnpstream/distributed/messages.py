@@ -174,7 +174,7 @@ class Outcome(NamedTuple):
     """The whole partition is in rejects."""
     schema: Schema | None = None
     seconds: float = 0.0
-    """Time that reading and absorbing took."""
+    """What the thread worked, reading included."""
 
 
 def packed(message: Any) -> bytes:

@@ -12,6 +12,8 @@ import numpy as np
 from bnpstream.distributed.messages import (
     Added,
     Assigned,
+    Entries,
+    Integers,
     Resolution,
     Update,
     Whole,
@@ -33,6 +35,7 @@ from bnpstream.kernels.arrays import (
 from bnpstream.mixture import Event, MixtureState
 from bnpstream.mixture.entries import add_entries, write_entries
 
+NOWHERE: tuple[Integers, Integers] = (np.empty(0, np.int64), np.empty(0, np.int64))
 LAST_CALL = (*PER_ROW, "absorbed_")
 """What describes the rows of the last call; it does not travel."""
 
@@ -50,6 +53,8 @@ class Replica:
 
     def __init__(self, model: Mixture, version: int) -> None:
         self.model, self.version = model, version
+        self._spare: MixtureState | None = None
+        self._kept, self._grown = 0, [NOWHERE]
 
     @classmethod
     def of(cls, snapshot: tuple[int, bytes]) -> "Replica":
@@ -72,17 +77,48 @@ class Replica:
         resolution = None if update.resolution is None else unpacked(update.resolution)
         self.take(change, resolution)
 
+    def working_copy(self, *, only_adds: bool) -> Mixture:
+        """Return an independent copy to absorb rows with, until the next one is asked for.
+
+        If rows are `only_adds` ed to its clusters, its arrays are used again and again: only what
+        changed in between has to be looked at.
+        """
+        fixed = (vars(self.model).get(name) for name in ("likelihood_", "prior_"))
+        shared = {id(x): x for x in fixed if x is not None}
+        state, spare = vars(self.model).get("state_"), self._spare
+        self._spare = None
+        if state is not None:
+            if spare is None:
+                spare = state.copy()
+            else:
+                slots, columns = (np.concatenate(x) for x in zip(*self._grown, strict=True))
+                spare.follow(state, self._kept, (slots, columns))
+            shared[id(state)] = spare
+            if only_adds:
+                self._spare, self._kept, self._grown = spare, state.n_clusters, [NOWHERE]
+        return deepcopy(without_history(self.model), shared)
+
     def take(self, change: Any, resolution: Resolution | None) -> None:
         """Take over what a partition changed."""
         match change:
             case Whole():
                 _replace(self.model, change.model)
+                self._spare = None
             case Assigned():
                 _assign(self.model, change)
+                self._note(change.slots, change.entries)
             case Added():
                 assert resolution is not None
-                _add(self.model, change, resolution)
+                self._note(_add(self.model, change, resolution), change.entries)
+                if resolution.removed:
+                    self._spare = None
         self.version += 1
+
+    def _note(self, slots: Integers, entries: Entries) -> None:
+        """Remember what has grown since the last working copy."""
+        if self._spare is not None:
+            rows, columns = np.divmod(entries.places, self._spare.n_statistics)
+            self._grown.append((slots[rows], columns))
 
 
 def without_history(model: Mixture) -> Mixture:
@@ -93,15 +129,6 @@ def without_history(model: Mixture) -> Mixture:
         if name in vars(other):
             setattr(other, name, [])
     return other
-
-
-def working_copy(model: Mixture) -> Mixture:
-    """Return an independent copy to absorb rows with; what never changes is shared."""
-    fixed = (vars(model).get(name) for name in ("likelihood_", "prior_"))
-    shared = {id(x): x for x in fixed if x is not None}
-    if (state := vars(model).get("state_")) is not None:
-        shared[id(state)] = state.copy()
-    return deepcopy(without_history(model), shared)
 
 
 def _replace(model: Any, other: Any) -> None:
@@ -135,7 +162,8 @@ def _assign(model: Any, change: Assigned) -> None:
     _learnt(model, change)
 
 
-def _add(model: Any, change: Added, resolution: Resolution) -> None:
+def _add(model: Any, change: Added, resolution: Resolution) -> Integers:
+    """Add to clusters; return their slots before any are removed."""
     state: MixtureState = model.state_
     for id in resolution.opened.tolist():
         _open(state, id)
@@ -152,6 +180,7 @@ def _add(model: Any, change: Added, resolution: Resolution) -> None:
     for event in resolution.removed:
         remove(state, event)
     _learnt(model, resolution)
+    return slots
 
 
 def _open(state: MixtureState, id: int) -> None:
@@ -168,7 +197,7 @@ def remove(state: MixtureState, event: Event) -> None:
         join_into(state, [], event.into, event.id)
 
 
-def slots_of(state: MixtureState, ids: Any) -> Any:
+def slots_of(state: MixtureState, ids: Integers) -> Integers:
     """Return the slots of some ids, which are all there."""
     order = np.argsort(state.ids)
     return order[np.searchsorted(state.ids, ids, sorter=order)].astype(np.int64)
