@@ -1,4 +1,12 @@
-"""The same stream on the workers of a Dask cluster."""
+"""The same work on the workers of a Dask cluster (needs the extra ``bnpstream[dask]``)."""
+
+try:
+    import distributed  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "bnpstream.distributed works through Dask, which is missing: pip install 'bnpstream[dask]'",
+        name="distributed",
+    ) from error
 
 from bnpstream.distributed.driving import Costs
 from bnpstream.distributed.streaming import (

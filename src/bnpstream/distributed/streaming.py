@@ -18,7 +18,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import dask.config
-from distributed import KilledWorker, fire_and_forget
 from distributed.comm.core import CommClosedError
 
 from bnpstream.distributed.absorbing import absorb_partition, forget, is_plain, unreadable
@@ -29,6 +28,7 @@ from bnpstream.distributed.replicas import Replica
 from bnpstream.estimator.base import require_whole
 from bnpstream.jobs.models import Mixture
 from bnpstream.streams import Options, Reject, Schema
+from distributed import KilledWorker, fire_and_forget
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
@@ -320,7 +320,8 @@ class _Run:
         """Return the worker with the fewest tasks; of those, the one that lacks least."""
         now = time.monotonic()
         if now - self._looked >= LOOK_FOR_WORKERS:
-            self._workers, self._looked = sorted(self.client.scheduler_info()["workers"]), now
+            found = self.client.scheduler_info().get("workers", {})  # none if it is not connected
+            self._workers, self._looked = sorted(found), now
         busy = [f.worker for f in self.flights.values() if not f.future.done()]
         return min(
             self._workers,
@@ -358,7 +359,8 @@ class _Run:
             yield
         except Exception as error:
             reached = self.reached
-            gone = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
+            lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
+            gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
             raise StreamError(
                 f"{what}: the first {reached.partitions} partitions are in the model, and no "
