@@ -116,7 +116,7 @@ def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
     lost, heir = change.ids[np.argsort(-change.masses[: change.ids.size])[:2]].tolist()
     model.lineage_.append(join_into(state, [], heir, lost))
     before = state.masses[state.ids == heir][0]
-    settled, _ = resolve(replica, change)
+    settled, _ = resolve(replica, change, model.lineage_)
     rows = np.flatnonzero(np.isin(change.ids, [lost, heir]))
     assert (settled.targets[rows] == heir).all()
     after = state.masses[state.ids == heir][0]
@@ -134,7 +134,7 @@ def test_what_was_retired_meanwhile_opens_again():
     event = retire(state, [], int(np.flatnonzero(state.ids == gone)[0]))
     model.lineage_.append(event)
     left, next_id = state.masses.sum(), state.next_id
-    settled, events = resolve(replica, change)
+    settled, events = resolve(replica, change, [event])
     assert settled.targets[row] == next_id
     assert events[0][:2] == ("birth", next_id)
     assert state.masses.sum() == pytest.approx(left + 100)

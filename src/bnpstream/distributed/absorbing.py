@@ -6,7 +6,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from distributed import get_worker
 
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
 from bnpstream.distributed.partitions import Read, read, refusal
@@ -19,9 +18,12 @@ from bnpstream.mixture.entries import changed_places, differences, read_entries,
 from bnpstream.streams import Records, Reject
 from bnpstream.streams.records import beginning
 from bnpstream.tuning.learner import PROBE
+from distributed import get_worker
 
 _REPLICAS: dict[str, Replica] = {}
-"""By run: what this process has. One run's at a time, as posteriors are large."""
+"""By run: what this process has, the run of the last task at the end."""
+MOST_RUNS = 4
+"""Posteriors that are kept: a run that was broken off leaves its own behind."""
 _LOCK = Lock()
 """A partition at a time: the posterior is one."""
 
@@ -52,9 +54,8 @@ def unreadable(task: Task, worker: str, error: BaseException) -> Outcome:
 
 
 def forget(run: str) -> None:
-    """Let go of the posterior of a run."""
-    with _LOCK:
-        _REPLICAS.pop(run, None)
+    """Let go of the posterior of a run; no need to wait for a partition that nobody waits for."""
+    _REPLICAS.pop(run, None)
 
 
 def _replica_for(task: Task) -> Replica | None:
@@ -70,10 +71,12 @@ def _replica_for(task: Task) -> Replica | None:
             return None
         replica = Replica.of(task.snapshot)
         needed = [update for update in task.updates if update.version > replica.version]
-    _REPLICAS.clear()  # if an update fails, nothing half-done is left
+    _REPLICAS.pop(task.run, None)  # if an update fails, nothing half-done is left
     for update in needed:
         replica.apply(update)
     _REPLICAS[task.run] = replica
+    if len(_REPLICAS) > MOST_RUNS:
+        del _REPLICAS[next(iter(_REPLICAS))]
     return replica
 
 

@@ -9,6 +9,7 @@ from bnpstream.distributed.messages import Added, Outcome, Update, packed, unpac
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
 from bnpstream.jobs.models import Mixture
+from bnpstream.mixture import Event
 
 UPDATES_PER_SNAPSHOT = 4
 """Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
@@ -70,6 +71,8 @@ class Book:
     def __post_init__(self) -> None:
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
+        # By version; the model's own history may be moved to a file meanwhile.
+        self._recent: deque[list[Event]] = deque(maxlen=self.staleness + 1)
 
     @property
     def version(self) -> int:
@@ -92,7 +95,9 @@ class Book:
         change = None if outcome.change is None else unpacked(outcome.change)
         resolution = None
         if isinstance(change, Added):
-            settled, events = resolve(self.replica, change)
+            recent = [event for some in self._recent for event in some]
+            settled, events = resolve(self.replica, change, recent)
+            self._recent.append(settled.removed)
             resolution = packed(settled)
             n_matched = sum(event.kind == "merge" for event in events)
             self.costs.n_matched += n_matched
@@ -100,6 +105,7 @@ class Book:
             self.costs.resolving += time.thread_time() - began
         else:
             self.replica.take(change, None)
+            self._recent.append(list(outcome.events))
             if outcome.events:
                 self._lineage().extend(outcome.events)
             self.costs.applying += time.thread_time() - began

@@ -28,7 +28,7 @@ from bnpstream.distributed.replicas import Replica
 from bnpstream.estimator.base import require_whole
 from bnpstream.jobs.models import Mixture
 from bnpstream.streams import Options, Reject, Schema
-from distributed import KilledWorker, fire_and_forget
+from distributed import KilledWorker
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
@@ -107,7 +107,16 @@ class StreamError(RuntimeError):
         self.model, self.reached = model, reached
 
 
-def fit_stream(client: Any, partitions: Any, model: Mixture, **options: Any) -> StreamResult:
+def fit_stream(
+    client: Any,
+    partitions: Any,
+    model: Mixture,
+    *,
+    staleness: int = 1,
+    settle_every: int | None = None,
+    start: Reached | None = None,
+    source_options: Options | None = None,
+) -> StreamResult:
     """Absorb a stream by the workers of a Dask cluster, and `finish`.
 
     Parameters
@@ -122,16 +131,34 @@ def fit_stream(client: Any, partitions: Any, model: Mixture, **options: Any) -> 
     model : StreamingMixture or DocumentMixture
         Fitted or not; changed in place, as by `partial_fit`. What describes the rows of the last
         call, such as ``labels_``, is not there.
-    **options
-        As in `stream_partitions`: `staleness`, `settle_every`, `start`, `source_options`.
+    staleness : int
+        s: a partition may start from a posterior that lacks the s partitions before it, so that
+        s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of
+        the model; more than 0 needs a plain pass: no rows that are revisited, merges by shared
+        rows, or half-life. A budget of clusters or memory is kept after every partition.
+    settle_every : int, optional
+        Partitions after which the next one waits for all before it. A run that was stopped there
+        and is started again ends with the same bits as one that was not.
+    start : Reached, optional
+        Where an earlier run of this model came to: partitions up to there are left out.
+    source_options : Options, optional
+        What is known about files.
 
     Returns
     -------
     result : StreamResult
         The model, what was rejected, and what it cost.
     """
-    result = StreamResult(model, options.get("start") or Reached())
-    for applied in stream_partitions(client, partitions, model, **options):
+    result = StreamResult(model, start or Reached())
+    for applied in stream_partitions(
+        client,
+        partitions,
+        model,
+        staleness=staleness,
+        settle_every=settle_every,
+        start=start,
+        source_options=source_options,
+    ):
         result.reached, result.costs = applied.reached, applied.costs
         result.n_rows += applied.n_rows
         result.rejects += applied.rejects
@@ -156,20 +183,8 @@ def stream_partitions(
 
     Parameters
     ----------
-    client, partitions, model
-        As in `fit_stream`.
-    staleness : int
-        s: a partition may start from a posterior that lacks the s partitions before it, so that
-        s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of
-        the model; more than 0 needs a plain pass: no rows that are revisited, merges by shared
-        rows, or half-life. A budget of clusters or memory is kept after every partition.
-    settle_every : int, optional
-        Partitions after which the next one waits for all before it. A run that was stopped there
-        and is started again ends with the same bits as one that was not.
-    start : Reached, optional
-        Where an earlier run of this model came to: partitions up to there are left out.
-    source_options : Options, optional
-        What is known about files.
+    client, partitions, model, staleness, settle_every, start, source_options
+        As in `fit_stream`; the stream is not finished.
 
     Yields
     ------
@@ -237,6 +252,7 @@ class _Run:
         self.settled = start.partitions
         self.known: dict[str, int] = {}
         """By worker: the version that it will have when its tasks are done."""
+        self.failed = False
         self._workers: list[str] = []
         self._looked = -LOOK_FOR_WORKERS
 
@@ -342,6 +358,8 @@ class _Run:
             outcome = unreadable(flight.task, "", error)
         finally:
             self.book.costs.waiting += time.perf_counter() - began
+        if flight.worker is not None and outcome.worker != flight.worker:
+            self.known.pop(flight.worker, None)  # it is gone, or was spared this task
         if not outcome.lacks:
             return outcome
         self.book.costs.n_repeated += 1
@@ -358,7 +376,7 @@ class _Run:
         try:
             yield
         except Exception as error:
-            reached = self.reached
+            self.failed, reached = True, self.reached
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
@@ -373,10 +391,8 @@ class _Run:
         """Call back what is out, and let workers forget the posterior."""
         for flight in self.flights.values():
             flight.future.release()
-        if self.client.status == "running" and self.client.scheduler is not None:
-            for worker in self.known:
-                where: Any = {"workers": [worker], "allow_other_workers": True}
-                fire_and_forget(self.client.submit(forget, self.name, pure=False, **where))
+        if not self.failed:
+            self.client.run(forget, self.name, on_error="ignore")
 
 
 def is_head(model: Any) -> bool:
