@@ -81,7 +81,7 @@ def _replica_for(task: Task) -> Replica | None:
 
 
 def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
-    model = replica.working_copy(only_adds=not task.exact or only_adds(replica.model))
+    model = replica.working_copy()
     if not task.exact:
         assert isinstance(model, StreamingMixture)
         hold_still(model)
@@ -107,11 +107,15 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         return outcome
     if task.exact:
         events = tuple(vars(model).get("lineage_", []))
-        return outcome._replace(change=packed(exact_change(replica.model, model)), events=events)
-    assert first is not None
-    learner = vars(replica.model).get("_learner")
-    probe = None if learner is None or learner.scale is None else _probe(model, first)
-    return outcome._replace(change=packed(added(replica.model, model, probe)))
+        outcome = outcome._replace(change=packed(exact_change(replica.model, model)), events=events)
+    else:
+        assert first is not None
+        learner = vars(replica.model).get("_learner")
+        probe = None if learner is None or learner.scale is None else _probe(model, first)
+        outcome = outcome._replace(change=packed(added(replica.model, model, probe)))
+    if only_adds(model) and "state_" in vars(replica.model):
+        replica.give_back(model.state_, task.partition)
+    return outcome
 
 
 def hold_still(model: StreamingMixture) -> None:
