@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
 from bnpstream.distributed.partitions import Read, read, refusal
 from bnpstream.distributed.replicas import Replica, without_history
@@ -31,6 +32,7 @@ _LOCK = Lock()
 def absorb_partition(task: Task, partition: Any) -> Outcome:
     """Absorb a partition; the result depends on nothing but the task and the partition."""
     worker = get_worker().address
+    keep_freed_memory()
     with _LOCK:
         began = time.thread_time()
         replica = _replica_for(task)
