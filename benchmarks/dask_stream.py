@@ -6,9 +6,9 @@
 
 Both sides read the same files. "wall" is by the clock, least of the repetitions, on a machine that
 others may use; "cpu" are seconds that processes worked: the one, both workers on their tasks, and
-the driver, in which Dask's scheduler runs too. "bound" is what these seconds allow on two cores that nobody else uses: the one
-process's over half of all of the others'. "loss" is what held-out documents lose in log-likelihood
-against the one process.
+the driver, in which Dask's scheduler runs too. "bound" is what these seconds allow on two cores
+that nobody else uses: the one process's over half of all of the others'. "loss" is what held-out
+documents lose in log-likelihood against the one process.
 """
 
 import time
