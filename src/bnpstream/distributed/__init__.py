@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from bnpstream.distributed.clients import connect
+from bnpstream.distributed.driving import Costs
 from bnpstream.distributed.mapping import (
     fit_chains,
     grid_search,
@@ -18,14 +19,29 @@ from bnpstream.distributed.mapping import (
     score_samples,
 )
 from bnpstream.distributed.parallel_ep import fit_ep
+from bnpstream.distributed.streaming import (
+    Applied,
+    Reached,
+    StreamError,
+    StreamResult,
+    fit_stream,
+    stream_partitions,
+)
 
 __all__ = [
+    "Applied",
+    "Costs",
+    "Reached",
+    "StreamError",
+    "StreamResult",
     "connect",
     "fit_chains",
     "fit_ep",
+    "fit_stream",
     "grid_search",
     "predict",
     "predict_proba",
     "replicate",
     "score_samples",
+    "stream_partitions",
 ]

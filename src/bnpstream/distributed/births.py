@@ -1,28 +1,17 @@
-"""Which new clusters of different shards are the same: an assignment problem.
-
-Shards that started from the same posterior may each have opened a cluster for the same rows. The
-log odds of one cluster against two say what it is worth to take two for one; to leave a cluster
-alone is worth nothing, and no two clusters of one shard are taken for one (Campbell, Straub, Fisher
-& How, *Streaming, Distributed Variational Inference for Bayesian Nonparametrics*, NIPS 2015).
-"""
+"""Clusters out of the summed sites of shards: adding them up, and which new ones are the same."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
-from bnpstream.inference.odds import Odds
-from bnpstream.inference.pools import pool_of
+from bnpstream.distributed.matching import ALONE, assign, log_odds
 from bnpstream.likelihoods import plus
-from bnpstream.mixture import MixtureState, Model, log_prior_weights
+from bnpstream.mixture import MixtureState, Model
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-ALONE = -1
-"""A new cluster that is none of those there."""
 
 
 class Clusters(NamedTuple):
@@ -94,30 +83,5 @@ def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters)
     numbers = np.arange(n_there + new.ids.size)
     parts = [there.renamed(numbers[:n_there]), new.renamed(numbers[n_there:])]
     both = Clusters.added(parts, paired=paired).posterior(paired=paired)
-    odds = Odds(model, both, pool_of(model, both))
-    odds.auxiliary = log_prior_weights(model.prior, posterior)[1]
-    odds.count = float(model.prior.occupancy(posterior.log_vacancy).sum())
-    worth = np.stack([odds.of(i, numbers[:n_there]) for i in numbers[n_there:].tolist()])
-    found = assign(worth)
+    found = assign(log_odds(model, posterior, both, n_there))
     return np.where(found == ALONE, ALONE, there.ids[found])
-
-
-def assign(worth: Floats) -> Integers:
-    """Return the column that every row is matched with, or `ALONE`.
-
-    Parameters
-    ----------
-    worth : ndarray of shape (new, there)
-        Of each match; none is worth 0.
-
-    Examples
-    --------
-    >>> assign(np.array([[3.0, 2.9], [2.8, -5.0], [-1.0, -1.0]]))
-    array([ 1,  0, -1])
-    """
-    n_new, n_there = worth.shape
-    rows, columns = linear_sum_assignment(np.hstack([worth, np.zeros((n_new, n_new))]), True)
-    matched = np.full(n_new, ALONE, np.int64)
-    good = columns < n_there
-    matched[rows[good]] = columns[good]
-    return matched

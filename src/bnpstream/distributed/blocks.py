@@ -11,10 +11,8 @@ from dask.base import is_dask_collection
 from distributed import Client, Future
 from scipy.sparse import issparse, vstack
 
+from bnpstream.distributed.partitions import READ_ROWS, delayed_blocks, rows_of
 from bnpstream.streams import open_source
-
-READ_ROWS = 4096
-"""Records read at a time."""
 
 
 def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
@@ -50,13 +48,7 @@ def hold_blocks(client: Client, blocks: Any) -> list[Any]:
             "or of paths"
         )
     if hasattr(blocks, "to_delayed"):
-        blocks = np.asarray(blocks.to_delayed(), dtype=object)
-        if blocks.ndim > 1 and blocks.shape[1] > 1:
-            raise ValueError(
-                f"the array is cut into blocks of columns, {blocks.shape}: rechunk it so that "
-                "blocks have whole rows, array.rechunk({1: -1})"
-            )
-        blocks = blocks.ravel()
+        blocks = delayed_blocks(blocks)
     held = [_hold(client, block) for block in blocks]
     if not held:
         raise ValueError("blocks is empty: give at least one block of rows")
@@ -70,11 +62,11 @@ def _is_matrix(blocks: Any) -> bool:
 def _hold(client: Client, block: Any) -> Any:
     """Return a future of one block."""
     if isinstance(block, Future):
-        return client.submit(_rows_of, block, pure=False)
+        return client.submit(rows_of, block, pure=False)
     if isinstance(block, str | Path):
         return client.submit(read_rows, str(block), pure=False)
     if is_dask_collection(block):
-        return client.submit(_rows_of, client.compute(block), pure=False)
+        return client.submit(rows_of, client.compute(block), pure=False)
     return hand_over(client, [block])[0]
 
 
@@ -89,13 +81,6 @@ def read_rows(path: str) -> Any:
                 "correct or remove the record"
             )
     return _joined([records.rows for records in batches if len(records) > 0])
-
-
-def _rows_of(block: Any) -> Any:
-    """Return what Dask computed as rows; a partition of a bag is a list of rows."""
-    if not isinstance(block, list) or not block or not hasattr(block[0], "shape"):
-        return block
-    return _joined(block) if issparse(block[0]) else np.asarray(block)
 
 
 def _joined(parts: list[Any]) -> Any:

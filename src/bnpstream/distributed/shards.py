@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from bnpstream.distributed.births import ALONE, Clusters, match
+from bnpstream.distributed.births import Clusters, match
+from bnpstream.distributed.matching import ALONE
 from bnpstream.distributed.posteriors import Posterior
 from bnpstream.estimator import StreamingMixture
 from bnpstream.inference.ep import Epoch

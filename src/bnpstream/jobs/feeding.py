@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream.estimator import StreamingMixture
+from bnpstream.jobs.absorbing import absorb_sound
 from bnpstream.jobs.interrupts import InterruptedJobError, Interrupts
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
@@ -167,30 +168,18 @@ class Feed:
     def _absorb(
         self, records: Records, position: Position
     ) -> Iterator[tuple[Records, Reject | None]]:
-        """Absorb rows; where the model refuses some, halve until the bad ones are alone.
-
-        Any split of rows gives the same bits, so that the good ones do not notice.
-        """
-        if len(records) == 0:
-            return
+        """Absorb rows, and note them; what the model refuses is rejected."""
         began = time.perf_counter()
-        refused: ValueError | None = None
-        try:
-            self.model.partial_fit(records.rows, timestamps=records.times or None)
-        except ValueError as error:
-            refused = error
-        self.seconds_in_pass += time.perf_counter() - began
-        if refused is None:
-            self._note(records)
-            if isinstance(self.model, StreamingMixture):
-                self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
-            yield records, None
-        elif len(records) == 1:
-            yield records, self._refusal(records, position, refused)
-        else:
-            middle = len(records) // 2
-            for half in (slice(None, middle), slice(middle, None)):
-                yield from self._absorb(records.part(half), position)
+        for part, refused in absorb_sound(self.model, records):
+            self.seconds_in_pass += time.perf_counter() - began
+            if refused is None:
+                self._note(part)
+                if isinstance(self.model, StreamingMixture):
+                    self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
+                yield part, None
+            else:
+                yield part, self._refusal(part, position, refused)
+            began = time.perf_counter()
 
     def _refusal(self, records: Records, position: Position, error: ValueError) -> Reject:
         """Return the reject of a record that the model does not take.

@@ -16,7 +16,7 @@ from bnpstream.kernels.levels import (
     sum_levels,
 )
 from bnpstream.kernels.special import LOG_2, log_rising
-from bnpstream.kernels.table import N_COLUMNS, Table, gather
+from bnpstream.kernels.table import N_COLUMNS, Table, gather, locate
 
 ROUNDING_PART = 1e-12
 """Of a length: more than what rounding can take away from a bound."""
@@ -171,6 +171,31 @@ def lower(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None
     for k in range(n_clusters):
         clear_cluster(screen, table, k)
         fill_cluster(screen, table, masses, k)
+
+
+@entry
+def raise_levels(
+    screen: Screen, table: Table, masses: Floats, n_clusters: int, n_kept: int, at: Any, words: Any
+) -> None:
+    """Follow a table in which some words of some clusters, `at`, may have become larger.
+
+    Clusters from `n_kept` on are made anew of these.
+    """
+    screen.levels[:, n_kept:] = 0
+    last = table.shape[N_COLUMNS] - 1
+    entries, one = np.empty(1, np.uint64), np.empty(1, np.int64)
+    for j in range(words.size):
+        if words[j] == last:
+            continue
+        one[0] = words[j]
+        locate(table, at[j], one, 0, 1, entries)
+        ratio = table.values[entries[0]] * screen.inverse_alpha[words[j]]
+        level, row = level_of(ratio, screen.resolution, screen.steps), screen.rows[words[j]]
+        if level > screen.levels[row, at[j]]:
+            screen.levels[row, at[j]] = level
+    for k in range(n_clusters):
+        weigh_again(screen, table, masses, k)
+    screen.heads[n_clusters:] = -np.inf
 
 
 @entry

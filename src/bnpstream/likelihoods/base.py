@@ -373,6 +373,22 @@ class Likelihood(ABC):
 
     By default only numbers that would soon be too small for a double."""
 
+    def grown_cache(
+        self,
+        cache: Any,
+        table: Table,
+        masses: Floats,
+        n_clusters: int,
+        n_kept: int,
+        entries: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> Any:
+        """Return the cache of a table in which some entries, slots and columns, may have grown.
+
+        By default it is made anew. Slots from `n_kept` on may be those of other clusters; all that
+        they hold is among the entries.
+        """
+        return self.cache(table, masses, n_clusters)
+
     def faded_cache(
         self, cache: Any, table: Table, masses: Floats, n_clusters: int, *, exact: bool
     ) -> Any:

@@ -10,7 +10,7 @@ from scipy.special import gammaln, softmax
 from bnpstream.kernels.arrays import NO_MASS
 from bnpstream.kernels.levels import Screen
 from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.screen import lighten, lower
+from bnpstream.kernels.screen import lighten, lower, raise_levels
 from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.kernels.table import Table
 from bnpstream.likelihoods.base import Floats, Likelihood, Row
@@ -51,6 +51,19 @@ class WordLikelihood(Likelihood):
             base = alpha[word] if alpha.size > 1 else alpha
             log_predictive += log_rising(statistics[:, word] + base, count)
         return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
+
+    def grown_cache(
+        self,
+        cache: Screen,
+        table: Table,
+        masses: Floats,
+        n_clusters: int,
+        n_kept: int,
+        entries: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> Screen:
+        """Return the screen with some levels raised; those that are too high are still bounds."""
+        raise_levels(cache, table, masses, n_clusters, n_kept, *entries)
+        return cache
 
     def faded_cache(
         self, cache: Screen, table: Table, masses: Floats, n_clusters: int, *, exact: bool

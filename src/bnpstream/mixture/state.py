@@ -371,6 +371,27 @@ class MixtureState:
         other.arrays = Clusters._make([table, *parts])
         return other
 
+    def follow(
+        self, other: "MixtureState", n_kept: int, entries: tuple[Integers, Integers]
+    ) -> None:
+        """Become what another posterior is, in the same memory if that has the size.
+
+        Clusters in slots below `n_kept` are the same in both. The cache goes along: it needs the
+        slots and columns of all statistics that may be larger than those it was made of.
+        """
+        mine: list[Any] = [*self.arrays.table, *self.arrays[1:]]
+        theirs: list[Any] = [*other.arrays.table, *other.arrays[1:]]
+        if any(to.shape != source.shape for to, source in zip(mine, theirs, strict=True)):
+            self.arrays, self._cache = other.copy().arrays, None
+            return
+        for to, source in zip(mine, theirs, strict=True):
+            np.copyto(to, source)
+        if self._cache is not None:
+            of, cache = self._cache
+            arrays, K = self.arrays, self.n_clusters
+            grown = of.grown_cache(cache, arrays.table, arrays.masses, K, n_kept, entries)
+            self._cache = (of, grown)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"arrays": self.arrays, "paired": self.paired}  # the cache can be made again
 

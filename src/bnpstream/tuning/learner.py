@@ -140,6 +140,15 @@ class Learner:
         self._found = self._searched(trial, model, before, rows)
         self._before, self._probe = None, []
 
+    def judge(self, trial: Trial, model: Model, batch: Batch, before: MixtureState) -> None:
+        """Let rows decide on the scale now, from a posterior without them; `again` tells.
+
+        For a stream that comes in parts: the first rows of the part in which the next time falls.
+        """
+        self._before, self._probe = None, []
+        if self.n_probe > 0:
+            self._found = self._searched(trial, model, before, batch.part(0, self.n_probe))
+
     def _searched(
         self, trial: Trial, model: Model, before: MixtureState, rows: Batch
     ) -> Likelihood:

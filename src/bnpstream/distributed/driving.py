@@ -1,0 +1,159 @@
+"""What the driver keeps: the posterior, what others lack of it, and what it all cost."""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from bnpstream.distributed.messages import Added, Outcome, Update, packed, unpacked
+from bnpstream.distributed.replicas import Replica
+from bnpstream.distributed.resolving import resolve
+from bnpstream.jobs.models import Mixture
+from bnpstream.mixture import Event
+
+UPDATES_PER_SNAPSHOT = 4
+"""Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
+SMALL = 1 << 22
+"""A snapshot is taken to weigh at least so much, 4 MB."""
+
+
+@dataclass
+class Costs:
+    """What a run took, for models of how it scales.
+
+    Parameters
+    ----------
+    resolving, applying, packing, sending : float
+        Seconds that the driver worked: on changes whose clusters have to be matched; on those that
+        are taken over as they are; on snapshots; on tasks.
+    waiting : float
+        Seconds that it waited for workers.
+    working : float
+        Seconds that the workers worked, reading included.
+    received, sent : int
+        Bytes of changes from the workers, and of updates and snapshots to them.
+    n_matched, n_born : int
+        Clusters that partitions opened and that were taken for one there, or for none.
+    n_snapshots, n_repeated : int
+        Snapshots sent, and tasks that were handed out again.
+    """
+
+    resolving: float = 0.0
+    applying: float = 0.0
+    packing: float = 0.0
+    waiting: float = 0.0
+    sending: float = 0.0
+    working: float = 0.0
+    received: int = 0
+    sent: int = 0
+    n_matched: int = 0
+    n_born: int = 0
+    n_snapshots: int = 0
+    n_repeated: int = 0
+
+
+@dataclass
+class Book:
+    """The newest posterior, and all updates since a snapshot.
+
+    Parameters
+    ----------
+    replica : Replica
+        The driver's posterior.
+    staleness : int
+        Partitions may start from posteriors so much older than the newest.
+    """
+
+    replica: Replica
+    staleness: int
+    costs: Costs = field(default_factory=Costs)
+
+    def __post_init__(self) -> None:
+        self._updates: deque[Update] = deque()
+        self._snapshots = deque([self._snapshot()])
+        # By version; the model's own history may be moved to a file meanwhile.
+        self._recent: deque[list[Event]] = deque(maxlen=self.staleness + 1)
+
+    @property
+    def version(self) -> int:
+        """Return how many partitions are in the posterior, rejected ones included."""
+        return self.replica.version
+
+    @property
+    def model(self) -> Mixture:
+        """Return the posterior."""
+        return self.replica.model
+
+    def apply(self, outcome: Outcome) -> bool:
+        """Apply what a partition changed, if it is its turn; return whether it was.
+
+        A partition that is in the posterior already is never applied again.
+        """
+        if outcome.partition != self.version:
+            return False
+        began = time.thread_time()
+        change = None if outcome.change is None else unpacked(outcome.change)
+        resolution = None
+        if isinstance(change, Added):
+            recent = [event for some in self._recent for event in some]
+            settled, events = resolve(self.replica, change, recent)
+            self._recent.append(settled.removed)
+            resolution = packed(settled)
+            n_matched = sum(event.kind == "merge" for event in events)
+            self.costs.n_matched += n_matched
+            self.costs.n_born += len(events) - 2 * n_matched
+            self.costs.resolving += time.thread_time() - began
+        else:
+            self.replica.take(change, None)
+            self._recent.append(list(outcome.events))
+            if outcome.events:
+                self._lineage().extend(outcome.events)
+            self.costs.applying += time.thread_time() - began
+        self.costs.received += len(outcome.change or b"")
+        self.costs.working += outcome.seconds
+        self._updates.append(Update(self.version, outcome.change, resolution))
+        self._forget_old()
+        return True
+
+    def since(self, version: int | None, base: int) -> tuple[Any, tuple[Update, ...]]:
+        """Return what a worker needs that has a version, or none, to get to `base`.
+
+        That is a snapshot or None, and updates.
+        """
+        oldest = self._updates[0].version - 1 if self._updates else self.version
+        snapshot = None
+        if version is None or not oldest <= version <= base:
+            snapshot = max(s for s in self._snapshots if s[0] <= base)
+            version = snapshot[0]
+            self.costs.n_snapshots += 1
+            self.costs.sent += len(snapshot[1])
+        updates = tuple(u for u in self._updates if version < u.version <= base)
+        self.costs.sent += sum(update.nbytes for update in updates)
+        return snapshot, updates
+
+    def _lineage(self) -> list[Any]:
+        model: Any = self.model
+        if "lineage_" not in vars(model):
+            model.lineage_ = []
+        found: list[Any] = model.lineage_
+        return found
+
+    def _snapshot(self) -> tuple[int, bytes]:
+        began = time.thread_time()
+        made = self.replica.snapshot()
+        self.costs.packing += time.thread_time() - began
+        return made
+
+    def _forget_old(self) -> None:
+        """Make a snapshot where a worker that has nothing would be sent much more than one.
+
+        The one before is kept with what came since: workers that are a little behind have it.
+        """
+        newest = self._snapshots[-1]
+        since = sum(u.nbytes for u in self._updates if u.version > newest[0])
+        if since > UPDATES_PER_SNAPSHOT * max(len(newest[1]), SMALL):
+            self._snapshots.append(self._snapshot())
+        while len(self._snapshots) > 2 and self._snapshots[1][0] <= self.version - self.staleness:
+            self._snapshots.popleft()
+        while self._updates and self._updates[0].version <= self._snapshots[0][0]:
+            self._updates.popleft()

@@ -1,0 +1,116 @@
+"""Which new clusters of different partitions are the same: an assignment problem.
+
+Partitions that started from the same posterior may each have opened a cluster for the same rows.
+The log odds of one cluster against two, likelihood and prior, say what it is worth to take two for
+one; to leave a cluster alone is worth nothing. No two clusters of one partition are taken for one.
+The best of all such choices is found by the Hungarian method (Campbell, Straub, Fisher & How,
+*Streaming, Distributed Variational Inference for Bayesian Nonparametrics*, NIPS 2015).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from bnpstream.inference.odds import Odds
+from bnpstream.inference.pools import pool_of
+from bnpstream.kernels.arrays import TOTAL_MASS
+from bnpstream.mixture import MixtureState, Model, log_prior_weights
+from bnpstream.mixture.entries import write_entries
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ALONE = -1
+"""A new cluster that is none of those there."""
+
+
+class Clusters(NamedTuple):
+    """Clusters out of a posterior: a row each."""
+
+    places: Integers
+    """Of entries that are not zero (see ``mixture.entries``)."""
+    values: Floats
+    masses: Floats
+    log_vacancy: Floats
+
+
+def assign(odds: Floats) -> Integers:
+    """Return the column that every row is matched with, or `ALONE`.
+
+    Parameters
+    ----------
+    odds : ndarray of shape (new, there)
+        What each match is worth; none is worth 0.
+
+    Examples
+    --------
+    >>> assign(np.array([[3.0, 2.9], [2.8, -5.0], [-1.0, -1.0]]))
+    array([ 1,  0, -1])
+    """
+    n_new, n_there = odds.shape
+    alone = np.zeros((n_new, n_new))
+    rows, columns = linear_sum_assignment(np.hstack([odds, alone]), maximize=True)
+    matched = np.full(n_new, ALONE, np.int64)
+    good = columns < n_there
+    good[good] = odds[rows[good], columns[good]] > 0.0
+    matched[rows[good]] = columns[good]
+    return matched
+
+
+def match(model: Model, state: MixtureState, new: Clusters, there: Integers) -> Integers:
+    """Return for every new cluster the slot of the one that it is, or `ALONE`.
+
+    Parameters
+    ----------
+    model : Model
+        Prior and likelihood.
+    state : MixtureState
+        The posterior.
+    new : Clusters
+        Clusters that a partition opened.
+    there : ndarray of int
+        Slots of clusters that they may be.
+    """
+    if new.masses.size == 0 or there.size == 0:
+        return np.full(new.masses.size, ALONE, np.int64)
+    found = assign(log_odds(model, state, together(state, new, there), there.size))
+    return np.where(found == ALONE, ALONE, there[found])
+
+
+def log_odds(model: Model, posterior: MixtureState, both: MixtureState, n_there: int) -> Floats:
+    """Return the log odds of one cluster against two, shape (new, there).
+
+    Parameters
+    ----------
+    model : Model
+        Prior and likelihood.
+    posterior : MixtureState
+        Its E[K'] and U are those of the prior's odds.
+    both : MixtureState
+        Clusters that are there, in its first slots, and after them the new ones.
+    n_there : int
+        How many are there.
+    """
+    odds = Odds(model, both, pool_of(model, both))
+    odds.auxiliary = log_prior_weights(model.prior, posterior)[1]
+    odds.count = float(model.prior.occupancy(posterior.log_vacancy).sum())
+    others, new = np.arange(n_there), range(n_there, both.n_clusters)
+    return np.stack([odds.of(slot, others) for slot in new])
+
+
+def together(state: MixtureState, new: Clusters, there: Integers) -> MixtureState:
+    """Return a posterior of these clusters alone: those there, then the new ones."""
+    both = MixtureState(state.n_statistics, paired=state.paired)
+    for _ in range(there.size + new.masses.size):
+        both.open()
+    both.masses[:] = np.append(state.masses[there], new.masses)
+    both.log_vacancy[:] = np.append(state.log_vacancy[there], new.log_vacancy)
+    both.arrays.totals[TOTAL_MASS] = both.masses.sum()
+    for slot, one in enumerate(there.tolist()):
+        columns, values = state.sparse_row(one)
+        write_entries(both, np.array([slot]), columns, values)
+    slots = there.size + np.arange(new.masses.size)
+    write_entries(both, slots, new.places, new.values)
+    return both

@@ -1,0 +1,170 @@
+"""What a stream is cut into, and reading a part of it on a worker."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.base import is_dask_collection
+from scipy.sparse import issparse, vstack
+
+from bnpstream.streams import Options, Position, Records, Reject, Schema, open_source
+from bnpstream.streams.fields.arrow_columns import pyarrow
+
+READ_ROWS = 4096
+"""Records read at a time."""
+PARQUET = (".parquet", ".pq")
+
+
+class FilePart(NamedTuple):
+    """A file that `open_source` reads, or some of its records."""
+
+    path: str
+    first: int = 0
+    n_records: int | None = None
+    """None: all from `first` on."""
+
+
+class Read(NamedTuple):
+    """Records of a partition."""
+
+    batches: list[Records]
+    n_records: int
+    """Rejected ones included."""
+    schema: Schema | None
+
+
+def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
+    """Yield what a stream is cut into: files, blocks, or what Dask makes them of.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers look for files.
+    partitions
+        As in `fit_stream`.
+    """
+    if isinstance(partitions, str | Path):
+        yield from client.submit(find_files, str(partitions), pure=False).result()
+    elif hasattr(partitions, "to_delayed"):
+        yield from delayed_blocks(partitions)
+    elif issparse(partitions) or getattr(partitions, "dtype", np.dtype("O")).kind != "O":
+        raise TypeError("partitions is one matrix: give a list of blocks of its rows")
+    else:
+        for part in _each(partitions):
+            yield FilePart(str(part)) if isinstance(part, str | Path) else part
+
+
+def delayed_blocks(collection: Any) -> Iterable[Any]:
+    """Return the blocks of rows of a Dask bag, array or data frame."""
+    blocks = np.asarray(collection.to_delayed(), dtype=object)
+    if blocks.ndim > 1 and blocks[0].size > 1:
+        raise ValueError(
+            f"the array has blocks of columns, {blocks.shape}: rechunk it so that a block has "
+            "whole rows, array.rechunk({1: -1})"
+        )
+    return blocks.ravel()
+
+
+def _each(partitions: Any) -> Iterable[Any]:
+    if isinstance(partitions, np.ndarray):
+        return iter(partitions.ravel())
+    if not isinstance(partitions, Iterable):
+        raise TypeError(
+            f"partitions is a {type(partitions).__name__}: give a Dask collection, a path, or a "
+            "list of paths or blocks of rows"
+        )
+    return partitions
+
+
+def find_files(path: str) -> list[FilePart]:
+    """Return the files of a directory or pattern; of one Parquet file, its row groups."""
+    if Path(path).is_dir():
+        inside = sorted(p for p in Path(path).iterdir() if p.is_file() and p.name[0] not in "._")
+        return [FilePart(str(found)) for found in inside]
+    with open_source(path) as source:
+        paths = source.paths
+    if len(paths) > 1 or not paths[0].endswith(PARQUET):
+        return [FilePart(found) for found in paths]
+    parquet = pyarrow("pyarrow.parquet")
+    with parquet.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    starts = np.cumsum([0, *sizes])[:-1].tolist()
+    return [FilePart(path, *part) for part in zip(starts, sizes, strict=True)]
+
+
+def name_of(partition: Any, number: int) -> str:
+    """Return what a partition is called in rejects."""
+    return partition.path if isinstance(partition, FilePart) else f"partition {number}"
+
+
+def needs_dask(partition: Any) -> bool:
+    """Return whether Dask has to compute a partition first."""
+    return bool(is_dask_collection(partition))
+
+
+def read(partition: Any, options: Options | None, schema: Schema | None) -> Read:
+    """Return all records of a partition; whatever is wrong with it is raised."""
+    if isinstance(partition, FilePart):
+        return _read_file(partition, options, schema)
+    rows = rows_of(partition)
+    n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
+    return Read([Records(rows, list(range(n)), [])], n, schema)
+
+
+def rows_of(block: Any) -> Any:
+    """Return rows as an estimator takes them; a partition of a bag is a list of rows."""
+    if hasattr(block, "shape"):
+        return block
+    rows = list(block)
+    if rows and all(issparse(row) for row in rows):
+        return vstack(rows, format="csr")
+    return rows if rows and _is_document(rows[0]) else np.asarray(rows)
+
+
+def _is_document(row: Any) -> bool:
+    """Return whether a row is words, or counts of words."""
+    return isinstance(row, dict) or (len(row) > 0 and isinstance(row[0], str))
+
+
+def _read_file(part: FilePart, options: Options | None, schema: Schema | None) -> Read:
+    with open_source(part.path, options, schema) as source:
+        start = Position(part.first, 0, part.first, part.first)
+        batches = list(_until(source.batches(READ_ROWS, start), part))
+        first = part.first
+        records = [_renumbered(batch, first) for batch in batches]
+        n_records = sum(len(batch) + len(batch.rejects) for batch in batches)
+        return Read(records, n_records, source.schema)
+
+
+def _until(items: Iterator[tuple[Records, Position]], part: FilePart) -> Iterator[Records]:
+    """Yield batches up to the last record of a part."""
+    stop = np.inf if part.n_records is None else part.first + part.n_records
+    for records, _ in items:
+        kept = records.part(slice(bisect_left(records.numbers, stop)))
+        kept.rejects.extend(reject for reject in records.rejects if reject.record < stop)
+        if len(kept) + len(kept.rejects) > 0:
+            yield kept
+        if len(kept) < len(records):
+            return
+
+
+def _renumbered(records: Records, first: int) -> Records:
+    """Return records numbered from the start of the partition."""
+    return Records(
+        records.rows,
+        [number - first for number in records.numbers],
+        records.ids,
+        records.excerpts,
+        [reject._replace(record=reject.record - first) for reject in records.rejects],
+        records.times,
+    )
+
+
+def refusal(name: str, records: Records, error: ValueError) -> Reject:
+    """Return the reject of a record that the model does not take."""
+    number = records.numbers[0]
+    excerpt = records.excerpts[0] if records.excerpts else ""
+    reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
+    return Reject(name, number + 1, number, reason, excerpt)

@@ -1,0 +1,222 @@
+"""A posterior that is kept in several processes, and brought from version to version by updates.
+
+Every process applies the same updates in the same order to the same numbers, so that a version is
+the same bits wherever it is, however it got there.
+"""
+
+from copy import copy, deepcopy
+from typing import Any
+
+import numpy as np
+
+from bnpstream.distributed.messages import (
+    Added,
+    Assigned,
+    Integers,
+    Resolution,
+    Update,
+    Whole,
+    packed,
+    unpacked,
+)
+from bnpstream.estimator import StreamingMixture
+from bnpstream.estimator.saving import PER_ROW
+from bnpstream.inference.merge import join_into
+from bnpstream.inference.retiring import retire
+from bnpstream.jobs.models import Mixture
+from bnpstream.kernels.arrays import (
+    LOG_AUXILIARY,
+    LOG_EVIDENCE,
+    N_OBSERVATIONS,
+    NEXT_ID,
+    TOTAL_MASS,
+)
+from bnpstream.mixture import Event, MixtureState
+from bnpstream.mixture.entries import add_entries, write_entries
+
+NOTHING = -1
+NOWHERE: tuple[Integers, Integers] = (np.empty(0, np.int64), np.empty(0, np.int64))
+LAST_CALL = (*PER_ROW, "absorbed_")
+"""What describes the rows of the last call; it does not travel."""
+
+
+class Replica:
+    """A posterior and its version.
+
+    Parameters
+    ----------
+    model : StreamingMixture or DocumentMixture
+        Changed in place.
+    version : int
+        Partitions that are in it.
+    """
+
+    def __init__(self, model: Mixture, version: int) -> None:
+        self.model, self.version = model, version
+        self._spare: MixtureState | None = None
+        self._partition, self._kept, self._grown = NOTHING, 0, [NOWHERE]
+
+    @classmethod
+    def of(cls, snapshot: tuple[int, bytes]) -> "Replica":
+        """Return what a snapshot holds."""
+        version, message = snapshot
+        return cls(unpacked(message).model, version)
+
+    def snapshot(self) -> tuple[int, bytes]:
+        """Return the posterior with its version; its history stays here."""
+        return self.version, packed(Whole(without_history(self.model)))
+
+    def apply(self, update: Update) -> None:
+        """Bring the posterior to the next version."""
+        if update.version != self.version + 1:
+            raise ValueError(
+                f"version {self.version} cannot become {update.version}: updates are applied one "
+                "after the other, each once"
+            )
+        change = None if update.change is None else unpacked(update.change)
+        resolution = None if update.resolution is None else unpacked(update.resolution)
+        self.take(change, resolution)
+
+    def working_copy(self) -> Mixture:
+        """Return an independent copy to absorb rows with.
+
+        If it is given back (`give_back`), its arrays are used again by the next one, and of its
+        cache only what has grown has to be looked at.
+        """
+        fixed = (vars(self.model).get(name) for name in ("likelihood_", "prior_"))
+        shared = {id(x): x for x in fixed if x is not None}
+        state, spare = vars(self.model).get("state_"), self._spare
+        self._spare = None
+        if state is not None:
+            if spare is None:
+                spare = state.copy()
+            else:
+                slots, columns = (np.concatenate(x) for x in zip(*self._grown, strict=True))
+                spare.follow(state, self._kept, (slots, columns))
+            shared[id(state)] = spare
+        return deepcopy(without_history(self.model), shared)
+
+    def give_back(self, state: MixtureState, partition: int) -> None:
+        """Take the posterior of a working copy back.
+
+        Parameters
+        ----------
+        state : MixtureState
+            Rows were only added to its clusters, and new ones opened.
+        partition : int
+            Whose rows they were.
+        """
+        self._spare, self._partition = state, partition
+        self._kept, self._grown = self.model.state_.n_clusters, [NOWHERE]
+
+    def take(self, change: Any, resolution: Resolution | None) -> None:
+        """Take over what a partition changed."""
+        match change:
+            case Whole():
+                _replace(self.model, change.model)
+                self._spare = None
+            case Assigned():
+                _assign(self.model, change)
+                self._note(change.slots, change.entries.places)
+            case Added():
+                assert resolution is not None
+                self._note(_add(self.model, change, resolution), change.entries.places)
+                if resolution.removed:
+                    self._spare = None
+        self.version += 1
+
+    def _note(self, slots: Integers, places: Integers) -> None:
+        """Remember what may be larger than in the posterior that was given back.
+
+        That one has what its own partition added; whatever others added there too is noted anyway.
+        """
+        if self._spare is None:
+            return
+        rows, columns = np.divmod(places, self._spare.n_statistics)
+        at = slots[rows]
+        if self.version == self._partition:
+            new = at >= self._kept
+            at, columns = at[new], columns[new]
+        self._grown.append((at, columns))
+
+
+def without_history(model: Mixture) -> Mixture:
+    """Return a model whose history and last call are left out; the rest is shared."""
+    other = copy(model)
+    other.__dict__ = {name: x for name, x in vars(model).items() if name not in LAST_CALL}
+    for name in ("lineage_", "epochs_"):
+        if name in vars(other):
+            setattr(other, name, [])
+    return other
+
+
+def _replace(model: Any, other: Any) -> None:
+    """Let a model be what another is, keeping its history."""
+    lineage = vars(model).get("lineage_")
+    model.__dict__ = other.__dict__
+    if lineage is not None:
+        model.lineage_ = lineage
+
+
+def _learnt(model: StreamingMixture, change: Assigned | Resolution) -> None:
+    """Use prior and likelihood as they are from now on."""
+    model._take_prior(change.prior)
+    if change.likelihood is not None:
+        model._take(change.likelihood)
+    model.__dict__.pop("_learner", None)
+    if change.learner is not None:
+        model._learner = change.learner
+    for name in LAST_CALL:
+        model.__dict__.pop(name, None)
+
+
+def _assign(model: Any, change: Assigned) -> None:
+    state: MixtureState = model.state_
+    for id in change.ids[state.n_clusters :].tolist():
+        _open(state, id)
+    arrays = state.arrays
+    arrays.counters[:], arrays.totals[:] = change.counters, change.totals
+    state.masses[:], state.log_vacancy[:] = change.masses, change.log_vacancy
+    write_entries(state, change.slots, change.entries.places, change.entries.values)
+    _learnt(model, change)
+
+
+def _add(model: Any, change: Added, resolution: Resolution) -> Integers:
+    """Add to clusters; return their slots before any are removed."""
+    state: MixtureState = model.state_
+    for id in resolution.opened.tolist():
+        _open(state, id)
+    slots = slots_of(state, resolution.targets)
+    add_entries(state, slots, change.entries.places, change.entries.values)
+    np.add.at(state.arrays.masses, slots, change.masses)
+    np.add.at(state.arrays.log_vacancy, slots, change.log_vacancy)
+    counters, totals = state.arrays.counters, state.arrays.totals
+    counters[N_OBSERVATIONS] += change.n_rows
+    counters[NEXT_ID] = resolution.next_id
+    totals[TOTAL_MASS] += change.total_mass
+    totals[LOG_EVIDENCE] += change.log_evidence
+    totals[LOG_AUXILIARY] = change.auxiliary
+    for event in resolution.removed:
+        remove(state, event)
+    _learnt(model, resolution)
+    return slots
+
+
+def _open(state: MixtureState, id: int) -> None:
+    """Open a cluster with an id."""
+    state.arrays.counters[NEXT_ID] = id
+    state.open()
+
+
+def remove(state: MixtureState, event: Event) -> None:
+    """Do again what an event says: a merge or a retirement."""
+    if event.into is None:
+        retire(state, [], int(slots_of(state, np.array([event.id]))[0]))
+    else:
+        join_into(state, [], event.into, event.id)
+
+
+def slots_of(state: MixtureState, ids: Integers) -> Integers:
+    """Return the slots of some ids, which are all there."""
+    order = np.argsort(state.ids)
+    return order[np.searchsorted(state.ids, ids, sorter=order)].astype(np.int64)

@@ -1,0 +1,122 @@
+"""What the driver does with what a partition added: ids, matches, learning, a budget.
+
+Everything happens in the order of partitions, to the posterior of the version before. Workers are
+told the outcome, and add the same numbers to the same clusters.
+"""
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.distributed.matching import ALONE, Clusters, match
+from bnpstream.distributed.messages import Added, Resolution
+from bnpstream.distributed.replicas import Replica
+from bnpstream.estimator import StreamingMixture
+from bnpstream.inference.budget import keep_within
+from bnpstream.mixture import Event, survivor
+from bnpstream.mixture.state import MixtureState
+
+Integers = NDArray[np.int64]
+
+
+def resolve(
+    replica: Replica, change: Added, recent: Iterable[Event]
+) -> tuple[Resolution, list[Event]]:
+    """Apply what a partition added to an older posterior; return what was decided, and births.
+
+    Parameters
+    ----------
+    replica : Replica
+        The driver's posterior; brought to the next version.
+    change : Added
+        What the partition added.
+    recent : iterable of Event
+        What became of clusters since that older posterior, in order.
+
+    Returns
+    -------
+    resolution : Resolution
+        What all others have to know.
+    births : list of Event
+        Of clusters that the partition opened; merges of those that were there already.
+    """
+    model: Any = replica.model
+    assert isinstance(model, StreamingMixture)
+    state = model.state_
+    learner = vars(model).get("_learner")
+    due = learner is not None and state.n_observations + change.n_rows >= learner.n_next
+    if learner is not None and due and change.probe is not None:
+        learner.judge(model._trial(), model._model(), change.probe, state)
+    targets, opened, events = _targets(model, change, recent)
+    settled = Resolution(
+        targets,
+        opened,
+        state.next_id + sum(event.kind == "birth" for event in events),
+        model._prior(),
+        None,
+        learner,
+        [],
+    )
+    replica.take(change, settled)
+    if due:
+        settled = _learn_again(model, settled)
+    removed = keep_within(model._settings().budget, model._model(), state, [])
+    model.lineage_ += events + removed
+    # Later learning changes the learner; what is sent is what it is now.
+    return settled._replace(removed=removed, learner=deepcopy(settled.learner)), events
+
+
+def _learn_again(model: Any, settled: Resolution) -> Resolution:
+    """Learn what is to be learnt at this row count, as `StreamingMixture` does along a stream."""
+    state, learner = model.state_, settled.learner
+    assert learner is not None
+    better = learner.again(model._trial(), model._model(), state)
+    assert better is not None
+    learner.skip(state.n_observations)
+    likelihood = better.likelihood.relocated(state.totals(better.likelihood.n_located))
+    model._take_prior(better.prior)
+    model._take(likelihood)
+    return settled._replace(prior=better.prior, likelihood=likelihood)
+
+
+def _targets(
+    model: StreamingMixture, change: Added, recent: Iterable[Event]
+) -> tuple[Integers, Integers, list[Event]]:
+    """Return the cluster of every row of a change, which of them are new, and what to log.
+
+    A cluster that was merged away meanwhile has its survivor; what was retired opens anew. New
+    clusters are matched with those born since the posterior that the partition started from.
+    """
+    state = model.state_
+    targets = np.append(change.ids, np.full(change.born.size, ALONE))
+    for row in np.flatnonzero(~np.isin(change.ids, state.ids)):
+        lives_on = survivor(int(change.ids[row]), recent)
+        targets[row] = ALONE if lives_on is None else lives_on
+    new = np.flatnonzero(targets == ALONE)
+    there = np.flatnonzero(state.ids >= change.next_id)
+    same = match(model._model(), state, _rows(change, new, state), there)
+    fresh = state.next_id + np.arange(new.size)
+    targets[new] = np.where(same == ALONE, fresh, state.ids[same])
+    born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]
+    events = []
+    for id, time, row, slot in zip(fresh, state.n_observations + born, new, same, strict=True):
+        mass = float(change.masses[row])
+        events.append(Event("birth", int(id), None, int(time), mass))
+        if slot != ALONE:
+            into = int(state.ids[slot])
+            events.append(Event("merge", int(id), into, int(time), mass))
+    return targets, fresh[same == ALONE], events
+
+
+def _rows(change: Added, rows: Integers, state: MixtureState) -> Clusters:
+    """Return some rows of a change as clusters."""
+    D, places = state.n_statistics, change.entries.places
+    of = places // D
+    kept = np.isin(of, rows)
+    renumbered = np.searchsorted(rows, of[kept]) * D + places[kept] % D
+    return Clusters(
+        renumbered, change.entries.values[kept], change.masses[rows], change.log_vacancy[rows]
+    )

@@ -1,0 +1,117 @@
+"""What a pass changed in the statistics of a posterior: single entries, written or added.
+
+A pass that only adds rows leaves clusters in their slots and opens new ones behind them, so what it
+did is a list of entries. A place is ``row * D + column``.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.likelihoods import plus
+from bnpstream.mixture.rows import dense_rows, read_rows
+from bnpstream.mixture.state import MixtureState
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def touched_slots(before: MixtureState, after: MixtureState) -> Integers:
+    """Return the slots that got rows, new clusters included."""
+    K = before.n_clusters
+    same = (before.masses == after.masses[:K]) & (before.log_vacancy == after.log_vacancy[:K])
+    return np.append(np.flatnonzero(~same), np.arange(K, after.n_clusters)).astype(np.int64)
+
+
+def changed_places(before: MixtureState, after: MixtureState, slots: Integers) -> Integers:
+    """Return where statistics of some slots of `after` differ, as places in these rows.
+
+    Of pairs of doubles every entry of such a row is given.
+    """
+    D, parts = after.n_statistics, [np.empty(0, np.int64)]
+    dense = dense_rows(after.arrays.table)
+    for row, slot in enumerate(slots.tolist()):
+        if after.paired:
+            columns = np.arange(D)
+        elif dense is None:
+            columns, now = after.sparse_row(slot)
+            columns = columns[now != _read(before, slot, columns)]
+        elif slot < before.n_clusters:
+            columns = np.flatnonzero(dense[slot] != before.statistics[slot])
+        else:
+            columns = np.flatnonzero(dense[slot])
+        parts.append(row * D + columns)
+    return np.concatenate(parts)
+
+
+def read_entries(state: MixtureState, slots: Integers, places: Integers) -> Floats:
+    """Return the statistics at some places of some rows; zero where there is no such slot yet."""
+    table = state.arrays.table
+    if table.keys.size == 0:
+        rows, columns = np.divmod(places, state.n_statistics)
+        there = slots[rows] < state.n_clusters
+        found = np.zeros(places.size)
+        found[there] = table.values[(slots[rows] * state.n_statistics + columns)[there]]
+        return found
+    parts = [_read(state, slot, columns) for slot, columns, _ in _by_row(state, slots, places)]
+    return np.concatenate([np.empty(0), *parts])
+
+
+def differences(
+    before: MixtureState, after: MixtureState, slots: Integers, places: Integers
+) -> Floats:
+    """Return by how much `after` is above `before` at some places of some rows."""
+    old, new = read_entries(before, slots, places), read_entries(after, slots, places)
+    if not after.paired:
+        return new - old
+    shape = (slots.size, after.n_statistics)
+    less = plus(new.reshape(shape), -np.ones(slots.size), old.reshape(shape), paired=True)
+    return less.ravel()
+
+
+def write_entries(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
+    """Replace the statistics at some places of some rows."""
+    if state.is_hashed:
+        for slot, columns, inside in _by_row(state, slots, places):
+            state._write(np.array([slot]), columns, values[inside][None])
+        return
+    rows, columns = np.divmod(places, state.n_statistics)
+    state._cache = None
+    state.arrays.table.values[slots[rows] * state.n_statistics + columns] = values
+
+
+def add_entries(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
+    """Add to the statistics at some places of some rows, of which several may have one slot."""
+    if state.paired:
+        for row, slot in enumerate(slots.tolist()):
+            more = values.reshape(slots.size, state.n_statistics)[row]
+            now = plus(state.rows(np.array([slot])), np.ones(1), more, paired=True)
+            state._write(np.array([slot]), slice(None), now)
+        return
+    if np.unique(slots).size == slots.size:
+        write_entries(state, slots, places, read_entries(state, slots, places) + values)
+        return
+    rows = places // state.n_statistics
+    for row in range(slots.size):
+        inside = slice(*np.searchsorted(rows, [row, row + 1]))
+        own = places[inside] - row * state.n_statistics
+        add_entries(state, slots[[row]], own, values[inside])
+
+
+def _read(state: MixtureState, slot: int, columns: Integers) -> Floats:
+    if slot >= state.n_clusters:
+        return np.zeros(columns.size)
+    found: Floats = read_rows(state.arrays.table, np.array([slot]), columns)[0]
+    return found
+
+
+def _by_row(
+    state: MixtureState, slots: Integers, places: Integers
+) -> Iterator[tuple[int, Integers, slice]]:
+    """Yield the slot, the columns and the place in the list of every row."""
+    rows, columns = np.divmod(places, state.n_statistics)
+    ends = np.searchsorted(rows, np.arange(slots.size + 1))
+    for row, slot in enumerate(slots.tolist()):
+        inside = slice(int(ends[row]), int(ends[row + 1]))
+        yield slot, columns[inside], inside
