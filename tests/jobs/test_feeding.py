@@ -104,7 +104,8 @@ def test_sweeps_at_the_end_are_saved_at_the_pace_of_checkpoints(tmp_path, monkey
 
     monkeypatch.setattr(Feed, "checkpoint", checkpoint)
     model = ModelOptions(**QUICK, passes=5)
-    feed_all(tmp_path / "seldom", [path], model)
+    hour = {"checkpoint_seconds": 3600.0}  # compiling alone may take longer than by default
+    feed_all(tmp_path / "seldom", [path], model, **hour)
     assert saved == [True]
     saved.clear()
     monkeypatch.setattr("bnpstream.jobs.feeding.SHARE_OF_CHECKPOINTS", np.inf)
