@@ -17,6 +17,8 @@ from bnpstream.datasets import (
     load_20news,
     load_kos,
     load_nyt8447,
+    load_nytimes,
+    local,
     powerlaw_documents,
 )
 
@@ -196,12 +198,16 @@ def test_find_follows_the_environment_variable(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("setting", [None, ""])
-def test_find_looks_beside_the_checkout_otherwise(monkeypatch, setting):
+def test_find_looks_beside_the_checkout_otherwise(tmp_path, monkeypatch, setting):
     if setting is None:
         monkeypatch.delenv("BNPSTREAM_DATA", raising=False)
     else:
         monkeypatch.setenv("BNPSTREAM_DATA", setting)
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data" / "absent"
+    assert Path(__file__).resolve().parents[2] == local._PROJECT_ROOT
+    monkeypatch.setattr(local, "_PROJECT_ROOT", tmp_path / "checkout")
+    (tmp_path / "shared" / "data" / "corpus").mkdir(parents=True)
+    assert find("corpus") == tmp_path / "shared" / "data" / "corpus"
+    beside = tmp_path / "shared" / "data" / "absent"
     with pytest.raises(FileNotFoundError, match=re.escape(f"no folder {beside};")):
         find("absent")
 
@@ -230,6 +236,27 @@ def test_kos():
     totals = dict(zip(kos.feature_names, kos.counts.sum(axis=0).tolist(), strict=True))
     # A blog on the campaign of 2004: ids and words are matched if its names come out on top.
     assert {"bush", "kerry"} <= set(sorted(totals, key=totals.__getitem__)[-5:])
+
+
+def test_load_nytimes_reads_its_folder_or_the_files_that_are_named(tmp_path, monkeypatch):
+    folder = tmp_path / "nytimes"
+    folder.mkdir()
+    (folder / "docword.nytimes.txt.gz").write_text("1\n2\n1\n1 2 5\n")
+    (folder / "vocab.nytimes.txt").write_text("zzz_senate\nhouse\n")
+    (tmp_path / "short.txt").write_text("2\n2\n1\n2 1 3\n")
+    (tmp_path / "words.txt").write_text("one\n")
+    monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path))
+    corpus = load_nytimes()
+    assert corpus.counts.toarray().tolist() == [[0, 5]]
+    assert corpus.feature_names == ["zzz_senate", "house"]
+    other = load_nytimes(docword=tmp_path / "short.txt")
+    assert other.counts.toarray().tolist() == [[0, 0], [3, 0]]
+    with pytest.raises(
+        ValueError, match=r"words\.txt: 1 words for the 2 of .*short\.txt: give two"
+    ):
+        load_nytimes(tmp_path / "short.txt", tmp_path / "words.txt")
+    monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path / "absent"))
+    assert load_nytimes(tmp_path / "short.txt", folder / "vocab.nytimes.txt").labels is None
 
 
 def test_load_nyt8447_reads_lda_c_and_vocabulary(tmp_path, monkeypatch):

@@ -6,7 +6,9 @@ import subprocess
 import pytest
 from killing import command, write_feed
 
+from bnpstream.datasets import find
 from bnpstream.runs import read_checkpoint
+from file_server import serving
 
 MODEL = ("--hash-bits", "12", "--batch-rows", "64", "--checkpoint-rows", "100")
 
@@ -63,3 +65,20 @@ def test_a_disk_that_cannot_be_written_to(disk, tmp_path):
         assert "cannot be written to: change its permissions" in failed.stderr.decode()
     assert run("clusters", out, "--json").returncode == 0
     assert run("report", out, "--out", tmp_path / "page.html").returncode == 0
+
+
+def test_a_download_goes_on_when_a_full_disk_has_room_again(disk, kos):
+    files = {path.name: path.read_bytes() for path in find("kos").glob("*kos.txt*")}
+    with serving(files=files) as served:
+        fetch = ("datasets", "fetch", "kos", "--to", disk, "--from", served.url)
+        failed = run(*fetch)
+        assert failed.returncode == 1
+        complaint = failed.stderr.decode()
+        assert complaint.startswith(f"error: {disk / 'kos'}: the disk is full: make room, then")
+        have = (disk / "kos" / "docword.kos.txt.gz.part").stat().st_size
+        assert 0 < have < 88 * 1024
+        subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
+        done = run(*fetch)
+        assert done.returncode == 0, done.stderr
+        assert served.requests[1][1] == f"bytes={have}-"
+    assert {path.name: path.read_bytes() for path in (disk / "kos").iterdir()} == files

@@ -10,6 +10,8 @@ from bnpstream.cli import options as o
 from bnpstream.cli.errors import reported
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+datasets = typer.Typer(no_args_is_help=True, help="Corpora: which are here, and fetching them.")
+app.add_typer(datasets, name="datasets")
 
 
 def _show_version(asked: bool) -> None:
@@ -199,3 +201,59 @@ def bench(
         from bnpstream.cli.bench import run_bench
 
         run_bench(source, rows, as_json=as_json)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="bars, powerlaw, kos, nyt, beyond, or all.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for page and results; by default the checkout's.")
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="Less data, in little time.")] = False,
+    jobs: Annotated[int, typer.Option(help="Steps at a time; -1 for all cores.", min=-1)] = -1,
+    docword: Annotated[
+        Path | None, typer.Option(help="For nyt: the UCI file, docword.nytimes.txt.gz.")
+    ] = None,
+    vocab: Annotated[Path | None, typer.Option(help="Its words, vocab.nytimes.txt.")] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Run the paper's experiments again: figures, tables, and whether its claims hold.
+
+    Needs a checkout, where the scripts are. What an interrupted run has finished is not run again.
+    """
+    with reported():
+        from bnpstream.cli.reproduce import run_reproduce
+
+        run_reproduce(name, out, small=small, jobs=jobs, files=(docword, vocab), as_json=as_json)
+
+
+@datasets.command("list")
+def list_datasets(as_json: o.AsJson = False) -> None:
+    """List corpora: what they are, how large, where they are here, how to get them."""
+    with reported():
+        from bnpstream.cli.datasets import run_list
+
+        run_list(as_json=as_json)
+
+
+@datasets.command("fetch")
+@o.takes(Progress=o.named(o.PACE, "quiet", "log_json"))
+def fetch_dataset(
+    name: Annotated[str, typer.Argument(help="kos or nytimes.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Directory for its folder; by default the data directory.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--from", help="Address of a copy; by default UCI's.")
+    ] = None,
+    as_json: o.AsJson = False,
+    **given: Any,
+) -> None:
+    """Download a corpus from the UCI repository and check it; go on where that was interrupted.
+
+    The data directory is $BNPSTREAM_DATA, or shared/data beside a checkout, or the user's cache.
+    """
+    with reported():
+        from bnpstream.cli.datasets import run_fetch
+
+        run_fetch(name, to, base_url, given, as_json=as_json)

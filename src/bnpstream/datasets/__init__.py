@@ -4,19 +4,35 @@ from bnpstream.datasets.bars import bars, bars_components
 from bnpstream.datasets.base import Dataset
 from bnpstream.datasets.corpus import synthetic_corpus, synthetic_corpus_blocks
 from bnpstream.datasets.digits import digits
-from bnpstream.datasets.local import find, load_20news, load_kos, load_nyt8447
+from bnpstream.datasets.downloading import FetchError
+from bnpstream.datasets.fetching import fetch
+from bnpstream.datasets.local import (
+    data_directory,
+    find,
+    load_20news,
+    load_kos,
+    load_nyt8447,
+    load_nytimes,
+)
 from bnpstream.datasets.powerlaw import powerlaw_documents
+from bnpstream.datasets.pruning import PrunedCorpus, prune_corpus
 
 __all__ = [
     "Dataset",
+    "FetchError",
+    "PrunedCorpus",
     "bars",
     "bars_components",
+    "data_directory",
     "digits",
+    "fetch",
     "find",
     "load_20news",
     "load_kos",
     "load_nyt8447",
+    "load_nytimes",
     "powerlaw_documents",
+    "prune_corpus",
     "synthetic_corpus",
     "synthetic_corpus_blocks",
 ]

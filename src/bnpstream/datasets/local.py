@@ -1,23 +1,53 @@
 """Corpora that are never shipped: where they are on this disk, and how they are read."""
 
 import os
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
 from bnpstream.datasets.base import Dataset
+from bnpstream.datasets.catalogue import CORPORA
 from bnpstream.streams import read_docword, read_labels, read_lda_c, read_vocabulary
 
-__all__ = ["find", "load_20news", "load_kos", "load_nyt8447"]
+__all__ = [
+    "VARIABLE",
+    "data_directory",
+    "find",
+    "load_20news",
+    "load_kos",
+    "load_nyt8447",
+    "load_nytimes",
+]
 
-_VARIABLE = "BNPSTREAM_DATA"
+VARIABLE = "BNPSTREAM_DATA"
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
 
 
-def find(name: str) -> Path:
-    """Return the folder of a corpus below the data directory.
+def data_directory() -> Path:
+    """Return the directory that holds a folder for every corpus, whether or not it exists.
 
-    The data directory is what the environment variable ``BNPSTREAM_DATA`` says; where that is not
-    set, it is ``../shared/data`` seen from the root of a checkout.
+    It is what the environment variable ``BNPSTREAM_DATA`` says. Where that is not set, it is
+    ``../shared/data`` seen from the root of a checkout if there is such a directory, and the user's
+    cache otherwise: ``bnpstream`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``.
+
+    Examples
+    --------
+    >>> data_directory().is_absolute()
+    True
+    """
+    setting = os.environ.get(VARIABLE)
+    if setting:
+        return Path(setting).absolute()
+    shared = _PROJECT_ROOT.parent / "shared" / "data"
+    if shared.is_dir():
+        return shared
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification wants relative paths to be ignored.
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "bnpstream"
+
+
+def find(name: str) -> Path:
+    """Return the folder of a corpus in the `data_directory`.
 
     Parameters
     ----------
@@ -40,13 +70,13 @@ def find(name: str) -> Path:
     Traceback (most recent call last):
     FileNotFoundError: no data set 'no-such-corpus': there is no folder ...
     """
-    setting = os.environ.get(_VARIABLE)
-    data = Path(setting) if setting else _PROJECT_ROOT.parent / "shared" / "data"
-    folder = data / name
+    folder = data_directory() / name
     if not folder.is_dir():
+        fetched = name in CORPORA and CORPORA[name].origin is None
         raise FileNotFoundError(
             f"no data set {name!r}: there is no folder {folder}; "
-            f"set the environment variable {_VARIABLE} to the directory that holds {name!r}"
+            f"set the environment variable {VARIABLE} to the directory that holds {name!r}"
+            + (f", or download it: bnpstream datasets fetch {name}" if fetched else "")
         )
     return folder
 
@@ -63,13 +93,58 @@ def load_kos() -> Dataset:
     ------
     FileNotFoundError
         If the folder "kos" is not where `find` looks, or lacks a file.
+
+    See Also
+    --------
+    fetch : Download it.
     """
     folder = find("kos")
-    return Dataset(
-        read_docword(folder / "docword.kos.txt.gz"),
-        labels=None,
-        feature_names=read_vocabulary(folder / "vocab.kos.txt"),
+    return _read_uci(folder / "docword.kos.txt.gz", folder / "vocab.kos.txt")
+
+
+def load_nytimes(
+    docword: str | PathLike[str] | None = None, vocab: str | PathLike[str] | None = None
+) -> Dataset:
+    """Read the New York Times corpus of the UCI repository.
+
+    It takes 1.9 GB of memory while it is read, and 0.9 GB afterwards.
+
+    Parameters
+    ----------
+    docword, vocab : str or path, optional
+        The files; by default those in the folder "nytimes" where `find` looks.
+
+    Returns
+    -------
+    Dataset
+        Counts of shape (300000, 102660), no labels, and the words as feature names.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is not there.
+    ValueError
+        If there is not one word a column.
+
+    See Also
+    --------
+    fetch : Download it.
+    prune_corpus : Remove rare and frequent words, and short documents, as the paper does.
+    """
+    return _read_uci(
+        find("nytimes") / "docword.nytimes.txt.gz" if docword is None else docword,
+        find("nytimes") / "vocab.nytimes.txt" if vocab is None else vocab,
     )
+
+
+def _read_uci(docword: str | PathLike[str], vocab: str | PathLike[str]) -> Dataset:
+    words, counts = read_vocabulary(vocab), read_docword(docword)
+    if len(words) != counts.shape[1]:
+        raise ValueError(
+            f"{vocab}: {len(words)} words for the {counts.shape[1]} of {docword}: "
+            "give two files of one corpus"
+        )
+    return Dataset(counts, labels=None, feature_names=words)
 
 
 def load_nyt8447() -> Dataset:

@@ -1,0 +1,102 @@
+"""``bnpstream reproduce``: the paper's experiments, whose scripts are in a checkout."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from bnpstream.cli.errors import INTERRUPTED, USAGE, fail
+from bnpstream.cli.output import Page, write_json
+from bnpstream.cli.progress import ProgressDisplay
+
+ALL = "all"
+ROOT = Path(__file__).resolve().parents[3]
+"""Of a checkout, if this is one."""
+
+
+def run_reproduce(
+    name: str,
+    out: Path | None,
+    *,
+    small: bool,
+    jobs: int,
+    files: tuple[Path | None, Path | None],
+    as_json: bool,
+) -> None:
+    """Run one experiment, or all."""
+    papers = import_papers(ROOT)
+    names = papers.EXPERIMENTS if name == ALL else (name,)
+    if not set(names) <= set(papers.EXPERIMENTS):
+        known = ", ".join(papers.EXPERIMENTS)
+        fail(f"there is no experiment {name!r}: give one of {known}, or {ALL}", USAGE)
+    given = {}
+    if files != (None, None):
+        if name != "nyt" or None in files:
+            fail("--docword and --vocab belong to nyt, and to each other", USAGE)
+        given = {"docword": str(files[0]), "vocab": str(files[1])}
+    if out is None:
+        if small or given:
+            fail("results of other data than the committed ones need a place: give --out", USAGE)
+        out = Path(papers.__file__).parent
+    found = []
+    try:
+        with ProgressDisplay(quiet=as_json) as display:
+            for number, one in enumerate(names):
+
+                def tell(progress: Any, number: int = number) -> None:
+                    share = progress.done / progress.total
+                    overall = (number + share) / len(names)
+                    numbers = f"{progress.done}/{progress.total}  {progress.step}"
+                    display.show(progress.experiment, overall, numbers, progress._asdict())
+
+                ways = {"small": small, "n_jobs": jobs, "given": given}
+                found.append(papers.reproduce(one, out, **ways, tell=tell))
+    except KeyboardInterrupt:
+        typer.echo("stopped; the same command goes on from the last finished step", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        write_json([{key: one[key] for key in one if key != "steps"} for one in found])
+        return
+    _print(found, out)
+
+
+def import_papers(root: Path) -> Any:
+    """Return the package of scripts; say where it is to be found if it is not here."""
+    if not (root / "papers" / "tank2015").is_dir():
+        raise ModuleNotFoundError(
+            "bnpstream reproduce runs scripts that are in a checkout of bnpstream and not in the "
+            "installed package: get its source, run `make demo` in it, and then "
+            ".venv/bin/bnpstream reproduce"
+        )
+    if str(root / "papers") not in sys.path:  # and it stays there: processes of joblib take it over
+        sys.path.insert(0, str(root / "papers"))
+    return import_module("tank2015")
+
+
+def _print(found: list[dict[str, Any]], out: Path) -> None:
+    table = Table(box=None, pad_edge=False)
+    for header in ("claim", "found", "verdict"):
+        table.add_column(header, overflow="fold")
+    page = Page()
+    for one in found:
+        for claim in one["claims"]:
+            table.add_row(claim["text"], claim["ours"], claim["verdict"])
+    page.print(table)
+    for one in found:
+        page.print(f"{one['experiment']}: {len(one['steps'])} steps, {_history(one)}")
+    page.print(f"page: {out / 'README.md'}", soft_wrap=True)
+
+
+def _history(one: dict[str, Any]) -> str:
+    """Say how a run compares with what was there before."""
+    said = f"{one['seconds']:.0f} s"
+    if one["resumed"]:
+        said += f", {one['resumed']} of them by an earlier run"
+    if one["changed"] is None:
+        return said
+    if not one["changed"]:
+        return f"{said}; all numbers are those that were there before"
+    return f"{said}; {len(one['changed'])} steps have other numbers: {one['changed'][0]} ..."

@@ -1,0 +1,254 @@
+"""A downloader for pooch that goes on where an earlier download stopped.
+
+What has arrived is kept in NAME.part, and what it is a part of in NAME.part.json: the address, the
+size, and the mark by which the server tells versions of the file apart. The server is asked for the
+rest of that very file. If it has another one by now, or cannot send a part, all is sent anew.
+"""
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import gaierror
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from requests import Response
+
+__all__ = ["FetchError", "Progress", "ResumingDownloader", "Step"]
+
+_AT_ONCE = 1 << 16
+_SECONDS = 30
+_OK, _PARTIAL, _NOT_FOUND, _UNSATISFIABLE, _ERRORS = 200, 206, 404, 416, 400
+ANOTHER = "give the address of a copy (base_url in Python, --from on the command line)"
+
+
+class FetchError(OSError):
+    """A file could not be fetched; the message says what to do."""
+
+
+class Step(NamedTuple):
+    """Where a download stands."""
+
+    file: str
+    stage: str
+    """"downloading" or "checking"."""
+    done: int
+    """Bytes."""
+    total: int | None
+    """Bytes, if the server says how many."""
+
+
+Progress = Callable[[Step], None]
+
+
+class _Origin(NamedTuple):
+    """What a part is a part of."""
+
+    url: str
+    total: int | None
+    mark: str | None
+    """A strong ETag, else the time of the last change."""
+
+
+class ResumingDownloader:
+    """Downloads one file over HTTP; pooch calls it.
+
+    Parameters
+    ----------
+    target : Path
+        What the file is going to be called; its parts are kept beside it.
+    check : callable
+        Takes the path of the whole file, and raises FetchError if it is not what it should be.
+        Then nothing is kept, as nothing can be made of it.
+    progress : callable
+        Takes a `Step`.
+
+    Attributes
+    ----------
+    resumed_from : int
+        Bytes that were there before.
+    """
+
+    def __init__(self, target: Path, check: Callable[[Path], None], progress: Progress) -> None:
+        self._name = target.name
+        self._part = target.with_name(f"{target.name}.part")
+        self._origin_path = target.with_name(f"{target.name}.part.json")
+        self._check, self._progress = check, progress
+        self.resumed_from = 0
+
+    def __call__(self, url: str, output_file: str, pooch: object) -> None:
+        """Download, check, and give the file the name that pooch asks for."""
+        _sweep_up(Path(output_file))
+        with _opened_alone(self._part) as file:
+            self._complete(url, file)
+            file.flush()
+            os.fsync(file.fileno())
+            try:
+                self._check(self._part)
+            except FetchError:
+                self._part.unlink()
+                self._origin_path.unlink(missing_ok=True)
+                raise
+            self._part.replace(output_file)
+            self._origin_path.unlink(missing_ok=True)
+
+    def _complete(self, url: str, file: IO[bytes]) -> None:
+        """Add to the part what it lacks."""
+        origin = self._read_origin()
+        have = file.seek(0, os.SEEK_END) if origin is not None and origin.url == url else 0
+        if origin is not None and have and have == origin.total:
+            self.resumed_from = have
+            return
+        response = _get(url, have, origin)
+        try:
+            if have and not _goes_on(response, have, origin):
+                have = 0
+                if response.status_code != _OK:
+                    response.close()
+                    response = _get(url)
+            if not have:
+                file.truncate(0)
+                origin = _origin_of(url, response)
+                # Cut short by a crash it cannot be read, and the download starts afresh.
+                self._origin_path.write_text(json.dumps(origin._asdict()))
+            self.resumed_from = have
+            self._receive(response, file, have)
+        finally:
+            response.close()
+
+    def _receive(self, response: "Response", file: IO[bytes], have: int) -> None:
+        from urllib3.exceptions import HTTPError
+
+        length = response.headers.get("Content-Length")
+        total = have + int(length) if length is not None else None
+        self._progress(Step(self._name, "downloading", have, total))
+        # As it is sent: some servers call a .gz file a text that is packed for the transfer.
+        chunks = response.raw.stream(_AT_ONCE, decode_content=False)
+        try:
+            for chunk in chunks:
+                file.write(chunk)
+                have += len(chunk)
+                self._progress(Step(self._name, "downloading", have, total))
+        except HTTPError as error:
+            raise self._broken(response.url, have, total) from error
+        if total is not None and have < total:  # of which urllib3 1 says nothing
+            raise self._broken(response.url, have, total)
+
+    def _broken(self, url: str, have: int, total: int | None) -> FetchError:
+        of = "" if total is None else f" of {total:,}"
+        return FetchError(
+            f"{url}: the connection broke after {have:,}{of} bytes, which are kept: "
+            "fetch again to go on from there"
+        )
+
+    def _read_origin(self) -> _Origin | None:
+        try:
+            return _Origin(**json.loads(self._origin_path.read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+
+def _sweep_up(own: Path) -> None:
+    """Remove the empty files that pooch made for downloads which were killed.
+
+    One of a download that is going on may be among them: that is replaced in the end all the same.
+    """
+    for path in own.parent.glob("tmp????????"):
+        if path != own and path.is_file() and path.stat().st_size == 0:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened_alone(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to add to it, and keep other processes from doing the same."""
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # If the other process has just finished, this is its file under the final name.
+            alone = os.path.samestat(os.fstat(file.fileno()), path.stat())
+        except (BlockingIOError, FileNotFoundError):
+            alone = False
+        if not alone:
+            raise FetchError(f"{path}: another process is fetching this file: wait for it")
+        try:
+            yield file
+        finally:
+            if file.tell() == 0:
+                path.unlink(missing_ok=True)
+
+
+def _get(url: str, have: int = 0, origin: _Origin | None = None) -> "Response":
+    """Ask for a file from some byte on; raise FetchError if the answer is no."""
+    import requests
+
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+        if origin is not None and origin.mark is not None:
+            headers["If-Range"] = origin.mark
+    try:
+        response = requests.get(url, headers=headers, stream=True, timeout=_SECONDS)
+    except requests.RequestException as error:
+        raise FetchError(
+            f"{url}: {_reason(error, url)}: check the network and the address, then fetch again, "
+            f"or {ANOTHER}"
+        ) from error
+    status = response.status_code
+    if status < _ERRORS or (have and status == _UNSATISFIABLE):
+        return response
+    response.close()
+    if status == _NOT_FOUND:
+        raise FetchError(f"{url}: the server has no such file (404): {ANOTHER}")
+    raise FetchError(
+        f"{url}: the server answers {status} {response.reason}: try again later, or {ANOTHER}"
+    )
+
+
+def _reason(error: BaseException, url: str) -> str:
+    """Say in a few words why there is no answer."""
+    import requests
+
+    host = urlsplit(url).netloc
+    if isinstance(error, requests.Timeout):
+        return f"{host} does not answer within {_SECONDS} seconds"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, gaierror):
+            return f"unknown host {host}, or no network"
+        if isinstance(cause, ConnectionRefusedError):
+            return f"{host} refuses the connection"
+        cause = cause.__cause__ or cause.__context__
+    return f"cannot connect to {host} ({error})"
+
+
+def _goes_on(response: "Response", have: int, origin: _Origin | None) -> bool:
+    """Return whether the answer is the rest of the file that a part is of."""
+    sent = re.fullmatch(
+        r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip()
+    )
+    if response.status_code != _PARTIAL or sent is None or origin is None:
+        return False
+    first, total = sent.groups()
+    same_size = origin.total is None or total in ("*", str(origin.total))
+    # A server that does not know If-Range would send the rest of another file.
+    mark = _mark(response.headers)
+    return int(first) == have and same_size and (mark is None or mark == origin.mark)
+
+
+def _origin_of(url: str, response: "Response") -> _Origin:
+    length = response.headers.get("Content-Length")
+    return _Origin(url, None if length is None else int(length), _mark(response.headers))
+
+
+def _mark(headers: Any) -> str | None:
+    """Return what tells versions of a file apart; a weak ETag does not."""
+    tag: str | None = headers.get("ETag")
+    if tag is not None and not tag.startswith("W/"):
+        return tag
+    changed: str | None = headers.get("Last-Modified")
+    return changed
