@@ -1,6 +1,24 @@
-"""The same stream on the workers of a Dask cluster."""
+"""The same work on the workers of a Dask cluster (needs the extra ``bnpstream[dask]``)."""
 
+try:
+    import distributed  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "bnpstream.distributed works through Dask, which is missing: pip install 'bnpstream[dask]'",
+        name="distributed",
+    ) from error
+
+from bnpstream.distributed.clients import connect
 from bnpstream.distributed.driving import Costs
+from bnpstream.distributed.mapping import (
+    fit_chains,
+    grid_search,
+    predict,
+    predict_proba,
+    replicate,
+    score_samples,
+)
+from bnpstream.distributed.parallel_ep import fit_ep
 from bnpstream.distributed.streaming import (
     Applied,
     Reached,
@@ -16,6 +34,14 @@ __all__ = [
     "Reached",
     "StreamError",
     "StreamResult",
+    "connect",
+    "fit_chains",
+    "fit_ep",
     "fit_stream",
+    "grid_search",
+    "predict",
+    "predict_proba",
+    "replicate",
+    "score_samples",
     "stream_partitions",
 ]

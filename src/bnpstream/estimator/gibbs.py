@@ -1,9 +1,8 @@
 """`GibbsMixture`: collapsed Gibbs sampling, for data small enough to revisit hundreds of times."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
@@ -12,11 +11,11 @@ from bnpstream.estimator.base import MixtureEstimator, require_whole
 from bnpstream.inference import gibbs
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.adf import NEGLIGIBLE
-from bnpstream.likelihoods import Likelihood
+from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
-from bnpstream.mixture import Model, log_joint
-from bnpstream.mixture.threads import in_threads
+from bnpstream.mixture import KernelArguments, Model, log_joint
 from bnpstream.priors import Prior
+from bnpstream.tuning.mapping import Mapper, threads
 
 Floats = NDArray[np.float64]
 
@@ -101,6 +100,10 @@ class GibbsMixture(MixtureEstimator):
             Rows.
         y : ignored
         """
+        return self._fit(X, threads(self.n_jobs))
+
+    def _fit(self, X: Any, mapper: Mapper) -> Self:
+        """Run the chains wherever a mapper does."""
         n_sweeps = require_whole("n_sweeps", self.n_sweeps, 1)
         n_kept = require_whole("n_kept", self.n_kept, 1)
         n_chains = require_whole("n_chains", self.n_chains, 1)
@@ -113,29 +116,21 @@ class GibbsMixture(MixtureEstimator):
         batch = self._checked(X, rows, likelihood, reset=True)
         kernel = self._kernel(model, batch)
         seeds = np.random.SeedSequence(seed).spawn(n_chains)
-        chains: list[list[gibbs.Draw]] = [[] for _ in seeds]
-
-        def run(first: int, last: int) -> None:
-            for chain in range(first, last):
-                rng = np.random.default_rng(seeds[chain])
-                chains[chain] = list(gibbs.run(model, batch, rng, kernel, n_sweeps=n_sweeps))
-
-        in_threads(run, n_chains, effective_n_jobs(self.n_jobs))
+        traces = list(mapper(_run_chain, seeds, model, batch, kernel, n_sweeps, n_kept))
         self._take(likelihood)
         self._take_prior(model.prior)
         self._batch = batch
-        self.log_likelihood_ = np.array([[d.log_likelihood for d in draws] for draws in chains])
-        self.n_clusters_ = np.array([[d.n_clusters for d in draws] for draws in chains])
-        kept = [draws[-n_kept:] for draws in chains]
-        self.assignments_ = np.array([[d.assignments for d in draws] for draws in kept])
-        self.auxiliaries_ = np.array([[d.auxiliary for d in draws] for draws in kept])
+        columns = zip(*traces, strict=True)
+        self.log_likelihood_, self.n_clusters_, self.assignments_, self.auxiliaries_ = map(
+            np.array, columns
+        )
         best = np.argmax(self.log_likelihood_[:, -n_kept:])
         self.labels_ = self.assignments_.reshape(-1, len(batch))[best]
         from arviz_stats.base import array_stats  # a second to import: only where it is needed
 
-        traces = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
+        described = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
         axes = {"chain_axis": 0, "draw_axis": 1}
-        last = {name: trace[:, -n_kept:].astype(float) for name, trace in traces.items()}
+        last = {name: trace[:, -n_kept:].astype(float) for name, trace in described.items()}
         with np.errstate(invalid="ignore"):  # a constant trace has no R-hat: nan
             self.rhat_ = {name: float(array_stats.rhat(x, **axes)) for name, x in last.items()}
             self.ess_ = {name: float(array_stats.ess(x, **axes)) for name, x in last.items()}
@@ -194,3 +189,32 @@ class GibbsMixture(MixtureEstimator):
     def mean_log_likelihood(self, X: Any) -> float:
         """Return the mean over draws of the summed log predictive: the paper's figure."""
         return float(self.draw_log_predictives(X).sum(axis=1).mean())
+
+
+class _Trace(NamedTuple):
+    """What is kept of a chain."""
+
+    log_likelihood: list[float]
+    n_clusters: list[int]
+    assignments: list[NDArray[np.int64]]
+    """Of the last sweeps."""
+    auxiliaries: list[float]
+
+
+def _run_chain(
+    seed: np.random.SeedSequence,
+    model: Model,
+    batch: Batch,
+    kernel: KernelArguments | None,
+    n_sweeps: int,
+    n_kept: int,
+) -> _Trace:
+    """Run one chain."""
+    draws = list(gibbs.run(model, batch, np.random.default_rng(seed), kernel, n_sweeps=n_sweeps))
+    kept = draws[-n_kept:]
+    return _Trace(
+        [draw.log_likelihood for draw in draws],
+        [draw.n_clusters for draw in draws],
+        [draw.assignments for draw in kept],
+        [draw.auxiliary for draw in kept],
+    )

@@ -8,7 +8,7 @@ import numpy as np
 from bnpstream.inference.budget import keep_within
 from bnpstream.inference.response import Settings, respond
 from bnpstream.kernels import visits as compiled
-from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Trace
+from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Sites, Trace
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.lineage import read_events
@@ -35,6 +35,25 @@ class Responsibilities(NamedTuple):
             np.concatenate([part.ids for part in parts]),
             np.concatenate([part.shares for part in parts]),
         )
+
+    @classmethod
+    def of(
+        cls, state: MixtureState, sites: SiteBuffer, start: int, stop: int
+    ) -> "Responsibilities":
+        """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1."""
+        ends = sites.arrays.indptr[start : stop + 1]
+        inside = slice(ends[0], ends[-1])
+        slots = sites.arrays.slots[inside]
+        ids = np.where(slots == GONE, GONE, state.arrays.ids[slots])
+        return cls(ends - ends[0], ids, sites.arrays.shares[inside].copy())
+
+    def sites(self, state: MixtureState) -> SiteBuffer:
+        """Return the sites with the slots that their clusters have in a posterior."""
+        buffer = SiteBuffer()
+        buffer.n_visited = self.indptr.size - 1
+        slots = slots_of(state, self.ids)
+        buffer.arrays = Sites(self.indptr.copy(), slots, self.shares.copy())
+        return buffer
 
     def row(self, i: int) -> tuple[Integers, Floats]:
         """Return the ids and shares of row i, largest share first."""
@@ -65,10 +84,15 @@ class Absorbed(NamedTuple):
     @classmethod
     def of(cls, records: Sequence[Record]) -> "Absorbed":
         """Return what records say of their rows, as one."""
-        columns = zip(*(record.rows for record in records), strict=True)
+        return cls.joined([cls(record.rows, record.responsibilities) for record in records])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Absorbed"]) -> "Absorbed":
+        """Return what is said of several blocks of rows, in order, as one."""
+        columns = zip(*(part.rows for part in parts), strict=True)
         return cls(
             Trace._make(np.concatenate(column) for column in columns),
-            Responsibilities.joined([record.responsibilities for record in records]),
+            Responsibilities.joined([part.responsibilities for part in parts]),
         )
 
 
@@ -133,19 +157,18 @@ def visit(
             ]
         else:
             events = _visit_compiled(model, state, stop, old, new, others, settings, kernel, trace)
-        shares = _by_id(state, new, start, stop)
+        shares = Responsibilities.of(state, new, start, stop)
         if not keep_sites:
             new.discard(start)
         yield Record(state.n_observations, trace.part(start, stop), events, shares)
 
 
-def _by_id(state: MixtureState, sites: SiteBuffer, start: int, stop: int) -> Responsibilities:
-    """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1."""
-    ends = sites.arrays.indptr[start : stop + 1]
-    inside = slice(ends[0], ends[-1])
-    slots = sites.arrays.slots[inside]
-    ids = np.where(slots == GONE, GONE, state.arrays.ids[slots])
-    return Responsibilities(ends - ends[0], ids, sites.arrays.shares[inside].copy())
+def slots_of(state: MixtureState, ids: Integers) -> Integers:
+    """Return the slots of clusters given by id; what is gone has none, -1."""
+    order = np.argsort(state.ids)
+    known = state.ids[order]
+    places = np.minimum(np.searchsorted(known, ids), known.size - 1)
+    return np.where(known[places] == ids, order[places], GONE)
 
 
 def _visit_row(

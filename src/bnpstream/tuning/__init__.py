@@ -3,7 +3,7 @@
 from bnpstream.tuning.grids import distinct, paper_grid
 from bnpstream.tuning.learner import Learner, Trial
 from bnpstream.tuning.partition import learnt_prior
-from bnpstream.tuning.searching import GridResult, Point, grid_search
+from bnpstream.tuning.searching import GridResult, Point, grid_search, replicate
 
 __all__ = [
     "GridResult",
@@ -14,4 +14,5 @@ __all__ = [
     "grid_search",
     "learnt_prior",
     "paper_grid",
+    "replicate",
 ]

@@ -6,7 +6,7 @@ its first row on.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,18 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.frames import as_frame
 from bnpstream.likelihoods.words import WordLikelihood
 from bnpstream.tuning.grids import paper_grid
+from bnpstream.tuning.mapping import Mapper, threads
 
 Floats = NDArray[np.float64]
 
 
+class Run(NamedTuple):
+    """One fit: what it differs in from others of the same estimator to the same rows."""
+
+    parameters: dict[str, Any]
+    """Of the estimator."""
+    order: int | None = None
+    """Seed of the order that the rows are learnt in; None for that in which they are."""
+
+
 class Point(NamedTuple):
-    """What became of a point of a grid."""
+    """What became of a run: of a point of a grid, or of a replicate."""
 
     parameters: dict[str, Any]
     """Of the estimator."""
@@ -142,6 +151,7 @@ def grid_search(
     seed: int | None = None,
     n_jobs: int | None = None,
     on_point: Callable[[Point, int, int], None] | None = None,
+    mapper: Mapper | None = None,
 ) -> GridResult:
     """Try parameters on the first rows of a stream; judge them by rows they did not learn from.
 
@@ -164,10 +174,13 @@ def grid_search(
         rows anywhere among the first ones are, as in the paper: for a stream that does not drift,
         or that is sorted. Those to learn from stay in order.
     n_jobs : int, optional
-        Points at a time, in threads: compiled loops let go of the interpreter's lock. Results do
-        not depend on it, to the last bit. ``joblib.parallel_config`` chooses processes.
+        Points at a time, in threads (`mapping.threads`). Results do not depend on it, to the last
+        bit.
     on_point : callable, optional
         Called with every point in order, how many are done, and how many there are.
+    mapper : callable, optional
+        Where the points are tried, instead of in `n_jobs` threads:
+        ``bnpstream.distributed.grid_search`` does it on a cluster.
 
     Returns
     -------
@@ -192,16 +205,12 @@ def grid_search(
     """
     from sklearn.model_selection import ParameterGrid  # here, as it takes long to import
 
-    if not hasattr(estimator, "score_samples"):
-        raise ValueError(
-            f"{estimator!r} cannot be tuned by prediction: it has no score_samples; "
-            "give a StreamingMixture"
-        )
+    _require_scores(estimator)
     grid = list(ParameterGrid(paper_grid() if param_grid is None else param_grid))
     train, rest = split(X, n_prefix, held_out, seed)
     points: list[Point] = []
-    jobs = (delayed(_try)(estimator, parameters, train, rest) for parameters in grid)
-    outcomes = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+    runs = [Run(parameters) for parameters in grid]
+    outcomes = (mapper or threads(n_jobs))(_try, runs, estimator, train, rest)
     tokens: list[int | None] = []
     with closing(outcomes):
         for point, n_tokens in outcomes:
@@ -211,6 +220,62 @@ def grid_search(
                 on_point(point, len(points), len(grid))
     counted = None if None in tokens else tokens[0]
     return GridResult(estimator, points, _n_rows(train), counted)
+
+
+def replicate(
+    estimator: Any,
+    X: Any,
+    held_out: Any,
+    seeds: Iterable[int],
+    *,
+    n_jobs: int | None = None,
+    mapper: Mapper | None = None,
+) -> list[Point]:
+    """Fit the same model several times, to see how much is chance.
+
+    Every replicate learns the rows in an order of its own; an estimator with a `random_state` gets
+    another one too.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted, with `score_samples`.
+    X : array-like, sparse, data frame or list of documents
+        Rows to learn from.
+    held_out : like X
+        Rows to predict.
+    seeds : iterable of int
+        One a replicate.
+    n_jobs, mapper
+        As in `grid_search`.
+
+    Returns
+    -------
+    points : list of Point
+        In the order of the seeds.
+
+    Examples
+    --------
+    >>> from bnpstream import StreamingMixture
+    >>> from bnpstream.datasets import bars
+    >>> rows = bars(n_images=300, seed=0).counts
+    >>> points = replicate(StreamingMixture("nig"), rows[:200], rows[200:], seeds=range(3))
+    >>> len({point.score for point in points})
+    3
+    """
+    _require_scores(estimator)
+    random = "random_state" in estimator.get_params(deep=False)
+    runs = [Run({"random_state": seed} if random else {}, seed) for seed in seeds]
+    with closing((mapper or threads(n_jobs))(_try, runs, estimator, X, held_out)) as outcomes:
+        return [point for point, _ in outcomes]
+
+
+def _require_scores(estimator: Any) -> None:
+    if not hasattr(estimator, "score_samples"):
+        raise ValueError(
+            f"{estimator!r} cannot be tuned by prediction: it has no score_samples; "
+            "give a StreamingMixture"
+        )
 
 
 def split(X: Any, n_prefix: int, held_out: float, seed: int | None = None) -> tuple[Any, Any]:
@@ -230,10 +295,11 @@ def split(X: Any, n_prefix: int, held_out: float, seed: int | None = None) -> tu
     return _take(X, np.setdiff1d(np.arange(n), chosen)), _take(X, chosen)
 
 
-def _try(
-    estimator: Any, parameters: dict[str, Any], train: Any, rest: Any
-) -> tuple[Point, int | None]:
-    """Return what becomes of a point, and how many words it predicted if it models words."""
+def _try(run: Run, estimator: Any, train: Any, rest: Any) -> tuple[Point, int | None]:
+    """Return what becomes of a run, and how many words it predicted if it models words."""
+    parameters = run.parameters
+    if run.order is not None:
+        train = _take(train, np.random.default_rng(run.order).permutation(_n_rows(train)))
     began = time.perf_counter()
     try:
         model = _with(estimator, parameters).fit(train)

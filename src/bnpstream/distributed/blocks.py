@@ -1,0 +1,105 @@
+"""Giving things to the workers of a cluster so that none is lost with a worker."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+from dask.base import is_dask_collection
+from distributed import Client, Future
+from scipy.sparse import issparse, vstack
+
+from bnpstream.streams import open_source
+
+READ_ROWS = 4096
+"""Records read at a time."""
+
+
+def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
+    """Give values to the cluster, a future each.
+
+    They go as tasks of the graph. What is scattered instead is gone with the worker that holds it;
+    the result of a task is made again.
+    """
+    # Dask warns of large graphs, and advises to scatter.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return [client.submit(_given, value, pure=False) for value in values]
+
+
+def _given(value: Any) -> Any:
+    return value
+
+
+def hold_blocks(client: Client, blocks: Any) -> list[Any]:
+    """Return futures of blocks of rows, which are read or computed on the workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    blocks : iterable, or Dask bag, array or data frame
+        Paths of files that the workers can open, delayed blocks, futures, or blocks of rows as an
+        estimator takes them. One matrix is no list of blocks.
+    """
+    if isinstance(blocks, str | Path) or issparse(blocks) or _is_matrix(blocks):
+        raise TypeError(
+            f"blocks is one {type(blocks).__name__}: give a list of blocks of rows, such as [X], "
+            "or of paths"
+        )
+    if hasattr(blocks, "to_delayed"):
+        blocks = np.asarray(blocks.to_delayed(), dtype=object)
+        if blocks.ndim > 1 and blocks.shape[1] > 1:
+            raise ValueError(
+                f"the array is cut into blocks of columns, {blocks.shape}: rechunk it so that "
+                "blocks have whole rows, array.rechunk({1: -1})"
+            )
+        blocks = blocks.ravel()
+    held = [_hold(client, block) for block in blocks]
+    if not held:
+        raise ValueError("blocks is empty: give at least one block of rows")
+    return held
+
+
+def _is_matrix(blocks: Any) -> bool:
+    return isinstance(blocks, np.ndarray) and blocks.dtype != np.object_
+
+
+def _hold(client: Client, block: Any) -> Any:
+    """Return a future of one block."""
+    if isinstance(block, Future):
+        return client.submit(_rows_of, block, pure=False)
+    if isinstance(block, str | Path):
+        return client.submit(read_rows, str(block), pure=False)
+    if is_dask_collection(block):
+        return client.submit(_rows_of, client.compute(block), pure=False)
+    return hand_over(client, [block])[0]
+
+
+def read_rows(path: str) -> Any:
+    """Return all rows of a file; one that has records which cannot be used is refused."""
+    with open_source(path) as source:
+        batches = [records for records, _ in source.batches(READ_ROWS)]
+    for records in batches:
+        for reject in records.rejects:
+            raise ValueError(
+                f"{path}, line {reject.line}: {reject.reason}; every row counts here: "
+                "correct or remove the record"
+            )
+    return _joined([records.rows for records in batches if len(records) > 0])
+
+
+def _rows_of(block: Any) -> Any:
+    """Return what Dask computed as rows; a partition of a bag is a list of rows."""
+    if not isinstance(block, list) or not block or not hasattr(block[0], "shape"):
+        return block
+    return _joined(block) if issparse(block[0]) else np.asarray(block)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return the rows of all parts as one."""
+    if not parts:
+        return np.empty((0, 0))
+    if isinstance(parts[0], list):
+        return [row for part in parts for row in part]
+    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)

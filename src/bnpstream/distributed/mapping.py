@@ -1,0 +1,122 @@
+"""What falls into independent parts, on the workers of a cluster.
+
+Every function does what its namesake does on one machine, with the same results to the last bit.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from distributed import Client
+from numpy.typing import NDArray
+
+from bnpstream import tuning
+from bnpstream.distributed.blocks import hand_over, hold_blocks
+from bnpstream.estimator import GibbsMixture
+from bnpstream.tuning import GridResult, Point
+from bnpstream.tuning.mapping import Mapper
+
+Floats = NDArray[np.float64]
+
+
+def workers(client: Client) -> Mapper:
+    """Return a mapper that works on a cluster; what the items share travels once."""
+
+    def mapper(
+        function: Callable[..., Any], items: Sequence[Any], *shared: Any
+    ) -> Generator[Any, None, None]:
+        held = hand_over(client, shared)
+        tasks = client.map(_call, items, function=function, shared=held, pure=False)
+        try:
+            for task in tasks:
+                yield task.result()
+        finally:  # whoever stops listening wants no more of it
+            client.cancel(tasks)
+
+    return mapper
+
+
+def _call(item: Any, function: Callable[..., Any], shared: list[Any]) -> Any:
+    return function(item, *shared)
+
+
+def grid_search(
+    client: Client, estimator: Any, X: Any, param_grid: Any = None, **options: Any
+) -> GridResult:
+    """Try parameters on the first rows of a stream, each on a worker: `tuning.grid_search`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    estimator, X, param_grid, **options
+        As in `tuning.grid_search`.
+    """
+    return tuning.grid_search(estimator, X, param_grid, mapper=workers(client), **options)
+
+
+def replicate(
+    client: Client, estimator: Any, X: Any, held_out: Any, seeds: Iterable[int]
+) -> list[Point]:
+    """Fit the same model several times, each time on a worker: `tuning.replicate`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    estimator, X, held_out, seeds
+        As in `tuning.replicate`.
+    """
+    return tuning.replicate(estimator, X, held_out, seeds, mapper=workers(client))
+
+
+def fit_chains(client: Client, model: GibbsMixture, X: Any) -> GibbsMixture:
+    """Fit a sampler, every chain on a worker: as ``model.fit``.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    model : GibbsMixture
+        Fitted in place.
+    X : array-like or sparse of shape (n_rows, n_columns)
+        Rows.
+    """
+    return model._fit(X, workers(client))
+
+
+def predict(client: Client, model: Any, blocks: Any) -> NDArray[np.intp]:
+    """Return ``model.predict`` of the rows of all blocks, which are read on the workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    model : StreamingMixture
+        Fitted.
+    blocks : iterable, or Dask bag, array or data frame
+        Blocks of rows, in order, as in `fit_ep`.
+    """
+    return _over_blocks(client, "predict", model, blocks)
+
+
+def predict_proba(client: Client, model: Any, blocks: Any) -> Floats:
+    """Return ``model.predict_proba`` of the rows of all blocks; parameters as in `predict`."""
+    return _over_blocks(client, "predict_proba", model, blocks)
+
+
+def score_samples(client: Client, model: Any, blocks: Any) -> Floats:
+    """Return ``model.score_samples`` of the rows of all blocks; parameters as in `predict`."""
+    return _over_blocks(client, "score_samples", model, blocks)
+
+
+def _over_blocks(client: Client, method: str, model: Any, blocks: Any) -> NDArray[Any]:
+    held = hold_blocks(client, blocks)
+    fitted = hand_over(client, [model])[0]
+    found = client.map(_ask, held, method=method, model=fitted, pure=False)
+    return np.concatenate(client.gather(found))
+
+
+def _ask(rows: Any, method: str, model: Any) -> NDArray[Any]:
+    answer: NDArray[Any] = getattr(model, method)(rows)
+    return answer

@@ -1,0 +1,221 @@
+"""Parallel EP, the mathematics: a sweep over a shard, and what the sweeps of all shards add up to.
+
+The posterior is the sum of the sites of all rows, and so the sum over shards of their summed sites
+(Gelman et al. 2014, Xu et al. 2014). A shard is swept as in serial EP, while the sites of the other
+shards stay what they were: those and the prior are the cavity of the shard. No function here
+changes its arguments.
+
+A shard returns its whole summed site, not the change: on KOS nine clusters in ten change in every
+sweep, and a sum of sums has no drift that would have to be taken out now and then.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from bnpstream.distributed.births import ALONE, Clusters, match
+from bnpstream.distributed.posteriors import Posterior
+from bnpstream.estimator import StreamingMixture
+from bnpstream.inference.ep import Epoch
+from bnpstream.inference.visits import Responsibilities, slots_of, visit
+from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture import Event, MixtureState, SiteBuffer
+from bnpstream.mixture.sites import totals
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Swept(NamedTuple):
+    """What a sweep over a shard did."""
+
+    summed: Clusters
+    """The summed site: what the rows of the shard now add to the posterior."""
+    next_id: int
+    """Clusters opened have ids from that of the posterior up to this: of this shard only."""
+    auxiliary: float
+    n_rows: int
+    change: float
+    """Summed over rows, see `Epoch`."""
+    log_predictive: float
+    events: list[Event]
+
+
+class Combined(NamedTuple):
+    """What the sweeps of all shards amount to."""
+
+    state: MixtureState
+    names: list[Integers]
+    """The ids that the clusters which each shard opened have from now on."""
+    epoch: Epoch
+
+
+def sweep_shard(
+    batch: Batch, sites: Responsibilities, posterior: Posterior, damping: float
+) -> tuple[Responsibilities, Swept]:
+    """Revisit the rows of a shard once, all others being fixed.
+
+    Parameters
+    ----------
+    batch : Batch
+        The rows of the shard.
+    sites : Responsibilities
+        What they contributed to the posterior.
+    posterior : Posterior
+        Of all rows.
+    damping : float
+        Share of its old site that a row keeps.
+
+    Returns
+    -------
+    sites : Responsibilities
+        What the rows contribute now.
+    swept : Swept
+        Their sum, and what happened.
+    """
+    estimator = posterior.fitted()
+    model, settings, state = estimator._model(), estimator._settings(), estimator.state_
+    old, new = sites.sites(state), SiteBuffer(len(batch))
+    kernel = estimator._kernel(model, batch)
+    records = list(visit(model, state, batch, old, new, settings, kernel))
+    found = Responsibilities.of(state, new, 0, len(batch))
+    if damping > 0.0:
+        found = damped(state, sites, found, damping, settings.min_responsibility)
+        new = found.sites(state)
+    statistics, *rest = totals(new, batch, state.n_clusters)
+    if not state.paired:  # of words, most are in few clusters
+        statistics = csr_array(statistics)
+    return found, Swept(
+        Clusters(state.ids.copy(), statistics, *rest),
+        state.next_id,
+        state.auxiliary,
+        len(batch),
+        sum(float(record.rows.change.sum()) for record in records),
+        sum(float(record.rows.log_evidence.sum()) for record in records),
+        [event for record in records for event in record.events],
+    )
+
+
+def damped(
+    state: MixtureState,
+    old: Responsibilities,
+    new: Responsibilities,
+    damping: float,
+    least: float,
+) -> Responsibilities:
+    """Return the weighted mean of old and new sites; clusters that are gone are left out.
+
+    Shares below `least` times the largest of their row are dropped, as in a visit.
+    """
+    before, after = (_matrix(state, sites) for sites in (old, new))
+    mixed: csr_array = (damping * before + (1.0 - damping) * after).tocsr()
+    largest = mixed.max(axis=1).toarray().ravel()
+    rows = np.repeat(np.arange(largest.size), np.diff(mixed.indptr))
+    mixed.data[mixed.data < least * largest[rows]] = 0.0
+    mixed.eliminate_zeros()
+    sums = np.asarray(mixed.sum(axis=1))
+    mixed = diags_array(1.0 / np.where(sums > 0.0, sums, 1.0)) @ mixed
+    return Responsibilities(mixed.indptr.astype(np.int64), state.ids[mixed.indices], mixed.data)
+
+
+def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
+    """Return sites as a (rows, clusters) matrix."""
+    return sites.sites(state).matrix(state.n_clusters)
+
+
+def combine(estimator: StreamingMixture, sweeps: list[Swept]) -> Combined:
+    """Add up what all shards contribute now; clusters that several opened are recognised as one.
+
+    Parameters
+    ----------
+    estimator : StreamingMixture
+        What the sweeps started from, with its posterior.
+    sweeps : list of Swept
+        Of every shard, in order.
+    """
+    model, before = estimator._model(), estimator.state_
+    first = next_id = before.next_id
+    parts: list[Clusters] = []
+    names: list[Integers] = []
+    events: list[Event] = []
+    for swept in sweeps:
+        own = swept.summed.ids >= first
+        opened = swept.summed.chosen(np.flatnonzero(own))
+        there = _since(parts, first, paired=before.paired)
+        new_ids = np.full(swept.next_id - first, ALONE, np.int64)
+        new_ids[opened.ids - first] = match(model, before, there, opened)
+        alone = new_ids == ALONE
+        new_ids[alone] = next_id + np.arange(alone.sum())
+        next_id += int(alone.sum())
+        parts.append(swept.summed.renamed(renamed(swept.summed.ids, first, new_ids)))
+        names.append(new_ids)
+        events += _news(swept.events, first, new_ids, alone)
+    every = Clusters.added(parts, paired=before.paired)
+    # Several shards may have left a cluster together; a single one has dropped it itself.
+    least = estimator._settings().least_mass if len(sweeps) > 1 else 0.0
+    light = (every.masses < least) & (every.ids < first)
+    n = before.n_observations
+    for place in np.flatnonzero(light).tolist():
+        events.append(Event("death", int(every.ids[place]), None, n, float(every.masses[place])))
+    state = every.chosen(np.flatnonzero(~light)).posterior(paired=before.paired)
+    state.arrays.counters[[N_OBSERVATIONS, NEXT_ID]] = n, next_id
+    state.arrays.totals[LOG_EVIDENCE] = before.log_evidence
+    state.auxiliary = sweeps[-1].auxiliary
+    n_rows = sum(swept.n_rows for swept in sweeps)
+    epoch = Epoch(
+        n_rows,
+        sum(swept.change for swept in sweeps) / n_rows,
+        sum(swept.log_predictive for swept in sweeps),
+        state.n_clusters,
+        0.0,  # the totals are the sum of the sites
+        _what_is_true(events, state),
+    )
+    return Combined(state, names, epoch)
+
+
+def renamed(ids: Integers, first: int, new_ids: Integers) -> Integers:
+    """Return ids with those from `first` on, which a shard gave, replaced."""
+    own = ids >= first
+    given = ids.copy()
+    given[own] = new_ids[ids[own] - first]
+    return given
+
+
+def _since(parts: list[Clusters], first: int, *, paired: bool) -> Clusters:
+    """Return the clusters that earlier shards opened, as they are by now."""
+    opened = [part.chosen(np.flatnonzero(part.ids >= first)) for part in parts]
+    if not opened:
+        nothing = np.empty(0)
+        return Clusters(nothing.astype(np.int64), nothing, nothing, nothing)
+    return Clusters.added(opened, paired=paired)
+
+
+def _news(events: list[Event], first: int, new_ids: Integers, alone: NDArray[Any]) -> list[Event]:
+    """Return the events of a shard, with the ids that clusters have from now on.
+
+    A cluster that another shard has opened too is born once.
+    """
+    told = []
+    for event in events:
+        if event.id < first:
+            told.append(event)
+        elif event.kind != "birth" or alone[event.id - first]:
+            told.append(event._replace(id=int(new_ids[event.id - first])))
+    return told
+
+
+def _what_is_true(events: list[Event], state: MixtureState) -> list[Event]:
+    """Return events without the deaths of clusters that live on in another shard, or twice."""
+    dead: set[int] = set()
+    true = []
+    for event in events:
+        if event.kind == "death":
+            lives = slots_of(state, np.array([event.id]))[0] >= 0
+            if lives or event.id in dead:
+                continue
+            dead.add(event.id)
+        true.append(event)
+    return true
