@@ -9,6 +9,7 @@ import numpy as np
 from distributed import get_worker
 
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
+from bnpstream.distributed.noting import Noting
 from bnpstream.distributed.partitions import Read, read, refusal
 from bnpstream.distributed.replicas import Replica, without_history
 from bnpstream.estimator import StreamingMixture
@@ -83,14 +84,19 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         assert isinstance(model, StreamingMixture)
         hold_still(model)
     rejects, n_rows, first = [], 0, None
+    noting = None
+    if task.before is not None:
+        noting = Noting(task.before, None if found.schema is None else found.schema.names)
     for records in found.batches:
         rejects += records.rejects
         for part, refused in absorb_sound(model, records):
             if refused is None:
                 n_rows += len(part)
                 first = part if first is None else first
+                if noting is not None:
+                    noting.add(part, model)
             else:
-                rejects.append(refusal(task.name, part, refused))
+                rejects.append(refusal(task.name, part, refused, found.schema))
     rejects.sort(key=lambda reject: reject.record)
     outcome = Outcome(
         task.partition,
@@ -99,6 +105,7 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         n_records=found.n_records,
         rejects=tuple(rejects),
         schema=found.schema,
+        notes=None if noting is None else packed(noting.notes()),
     )
     if n_rows == 0:
         return outcome
