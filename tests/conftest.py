@@ -40,6 +40,16 @@ def newsgroups():
     return load_or_skip("load_20news", "train")
 
 
+@pytest.fixture(scope="session")
+def dask_client():
+    """Return a client of two worker processes with one thread each."""
+    from distributed import Client, LocalCluster
+
+    sizes = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with LocalCluster(**sizes, dashboard_address=":0") as cluster, Client(cluster) as client:
+        yield client
+
+
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -341,7 +341,8 @@ class _Run:
         """Return the worker with the fewest tasks; of those, the one that lacks least."""
         now = time.monotonic()
         if now - self._looked >= LOOK_FOR_WORKERS:
-            self._workers, self._looked = sorted(self.client.scheduler_info()["workers"]), now
+            found = self.client.scheduler_info().get("workers", {})  # none if it is not connected
+            self._workers, self._looked = sorted(found), now
         busy = [f.worker for f in self.flights.values() if not f.future.done()]
         return min(
             self._workers,
@@ -378,7 +379,8 @@ class _Run:
         try:
             yield
         except Exception as error:
-            gone = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
+            lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
+            gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
             raise StreamError(what, self.book.model, self.reached) from error
 

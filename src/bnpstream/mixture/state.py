@@ -380,7 +380,8 @@ class MixtureState:
         slots and columns of all statistics that may be larger than those it was made of.
         """
         mine: list[Any] = [*self.arrays.table, *self.arrays[1:]]
-        pairs = list(zip(mine, [*other.arrays.table, *other.arrays[1:]], strict=True))
+        theirs: list[Any] = [*other.arrays.table, *other.arrays[1:]]
+        pairs = list(zip(mine, theirs, strict=True))
         if any(to.shape != source.shape for to, source in pairs):
             self.arrays, self._cache = other.copy().arrays, None
             return

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+
+from bnpstream import DirichletMultinomial, StreamingMixture
+from bnpstream.distributed.absorbing import added, exact_change, hold_still
+from bnpstream.distributed.driving import Book
+from bnpstream.distributed.messages import Entries, Outcome, packed, unpacked
+from bnpstream.distributed.replicas import Replica
+from bnpstream.distributed.resolving import resolve
+from bnpstream.inference.merge import join_into
+from bnpstream.inference.retiring import retire
+from bnpstream.mixture.entries import add_entries, changed_places, differences, touched_slots
+from distributed_streams import blocks, corpus, fingerprint, learning
+from states import assert_free_slots_are_zero, bits
+
+PRIOR, WORDS = "nig", DirichletMultinomial(0.1)
+
+
+def stale_change(replica, rows):
+    """Return what a worker sends that starts from a posterior and absorbs rows."""
+    model = replica.working_copy(only_adds=True)
+    hold_still(model)
+    model.partial_fit(rows)
+    return added(replica.model, model, None)
+
+
+def fixed():
+    return StreamingMixture(PRIOR, WORDS).partial_fit(corpus()[:200])
+
+
+@pytest.mark.parametrize("widest", [3, 300, 70_000, 2**33])
+def test_entries_survive_the_journey(widest):
+    rng = np.random.default_rng((33, widest % 97))
+    places = np.cumsum(rng.integers(1, widest, 500))
+    entries = unpacked(packed(Entries.of(places, rng.normal(size=500))))
+    np.testing.assert_array_equal(entries.places, places)
+    assert entries.gaps.dtype.itemsize <= {3: 1, 300: 2, 70_000: 4, 2**33: 8}[widest]
+    assert len(packed(Entries.of(places, np.ones(500)))) < 500 * 8 + 500
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+def test_differences_make_one_posterior_of_another(hashed):
+    rows = corpus()
+    if hashed:
+        rows = rows.copy()
+        rows.resize(rows.shape[0], 9000)
+    before = StreamingMixture(PRIOR, WORDS).partial_fit(rows[:100]).state_
+    after = StreamingMixture(PRIOR, WORDS).partial_fit(rows[:300]).state_
+    assert before.is_hashed == hashed
+    slots = touched_slots(before, after)
+    places = changed_places(before, after, slots)
+    values = differences(before, after, slots, places)
+    while before.n_clusters < after.n_clusters:
+        before.open()
+    add_entries(before, slots, places, values)
+    np.testing.assert_allclose(before.statistics, after.statistics, rtol=1e-12)
+    twice = np.array([0, 0])
+    places = np.array([1, 5, before.n_statistics + 5])
+    expected = before.statistics[0, [1, 5]] + [1.0, 5.0]
+    add_entries(before, twice, places, np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(before.statistics[0, [1, 5]], expected)
+
+
+def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
+    book = Book(Replica(learning(), 0), 1)
+    follower = Replica.of(book.replica.snapshot())
+    parts = blocks()
+    for number, rows in enumerate(parts):
+        if number < 3:
+            model = follower.working_copy(only_adds=True).partial_fit(rows)
+            change, events = exact_change(follower.model, model), tuple(model.lineage_)
+        else:
+            change, events = stale_change(follower, rows), ()
+        outcome = Outcome(number, "", change=packed(change), events=events)
+        assert book.apply(outcome)
+        assert not book.apply(outcome)  # two workers return the same partition
+        assert not book.apply(outcome._replace(partition=number + 2))  # not its turn
+        if number == 5:
+            early = Replica.of(book.replica.snapshot())
+        follower.apply(book.since(number, number + 1)[1][-1])
+        assert bits(follower.model.state_) == bits(book.model.state_)
+        assert_free_slots_are_zero(follower.model.state_)
+    for update in book.since(6, 9)[1]:
+        early.apply(update)
+    assert bits(early.model.state_) == bits(book.model.state_)
+    assert fingerprint(early.model)[1:4] == fingerprint(book.model)[1:4]
+    with pytest.raises(ValueError, match="each once"):
+        early.apply(update)
+
+
+def test_the_screen_of_a_working_copy_stays_above_its_counts():
+    book = Book(Replica(fixed(), 0), 1)
+    follower = Replica.of(book.replica.snapshot())
+    for number, rows in enumerate(blocks()[2:]):
+        change = packed(stale_change(follower, rows))
+        book.apply(Outcome(number, "", change=change))
+        follower.apply(book.since(number, number + 1)[1][-1])
+        model = follower.working_copy(only_adds=True)
+        state, likelihood = model.state_, model.likelihood_
+        kept = state.cache(likelihood)
+        state._cache = None
+        made = state.cache(likelihood)
+        assert (kept.levels >= made.levels).all()
+        assert (kept.levels > made.levels).mean() < 0.2
+        for name in ("heads", "lengths", "log_lengths"):
+            K = state.n_clusters
+            np.testing.assert_array_equal(getattr(kept, name)[:K], getattr(made, name)[:K])
+        assert (kept.heads[K:] == -np.inf).all()
+        state._cache = (likelihood, kept)
+
+
+def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
+    replica = Replica(fixed(), 0)
+    change = stale_change(Replica.of(replica.snapshot()), corpus()[200:300])
+    model, state = replica.model, replica.model.state_
+    lost, heir = change.ids[np.argsort(-change.masses[: change.ids.size])[:2]].tolist()
+    model.lineage_.append(join_into(state, [], heir, lost))
+    before = state.masses[state.ids == heir][0]
+    settled, _ = resolve(replica, change)
+    rows = np.flatnonzero(np.isin(change.ids, [lost, heir]))
+    assert (settled.targets[rows] == heir).all()
+    after = state.masses[state.ids == heir][0]
+    assert after - before == pytest.approx(change.masses[rows].sum())
+    assert state.masses.sum() == pytest.approx(300)
+    np.testing.assert_allclose(state.totals(120), corpus()[:300].sum(axis=0))
+
+
+def test_what_was_retired_meanwhile_opens_again():
+    replica = Replica(fixed(), 0)
+    change = stale_change(Replica.of(replica.snapshot()), corpus()[200:300])
+    model, state = replica.model, replica.model.state_
+    row = int(np.argmax(change.masses[: change.ids.size]))
+    gone = int(change.ids[row])
+    event = retire(state, [], int(np.flatnonzero(state.ids == gone)[0]))
+    model.lineage_.append(event)
+    left, next_id = state.masses.sum(), state.next_id
+    settled, events = resolve(replica, change)
+    assert settled.targets[row] == next_id
+    assert events[0][:2] == ("birth", next_id)
+    assert state.masses.sum() == pytest.approx(left + 100)
+    assert state.masses[state.ids == next_id][0] == change.masses[row]
