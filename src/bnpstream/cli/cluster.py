@@ -17,6 +17,9 @@ from bnpstream.jobs.models import Mixture
 from bnpstream.jobs.sharing import SharingOptions
 from bnpstream.jobs.starting import RunOptions, start
 
+LOGGERS = ("distributed", "distributed.client", "tornado.application")
+"""What they say of a cluster that fails, an error of ours says in one line."""
+
 
 def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bool, dict[str, Any]]:
     """Run a feed to its end; return it, False if a signal ended it, and what is said of it."""
@@ -27,14 +30,14 @@ def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bo
     def check(model: Mixture) -> None:
         check_model(model, sharing.completed().staleness)
 
-    # What Dask says of a cluster that fails, a message of ours says in one line.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with connect(given["dask"]) as client:
         shared = replace(options, sharing=sharing)
         feed = start(given["out"], shared, resume=given["resume"], check=check)
         try:
             work = SharedFeed(client, feed)
-            about = _about(client, feed)
+            about = {"cluster": given["dask"], **_about(client, feed)}
             if not given["quiet"]:
                 _announce(about)
             with (

@@ -188,8 +188,9 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     }
 
 
-def _interrupted(out: object) -> str:
-    return f"interrupted, and saved; go on with --out {out} --resume"
+def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
+    cluster = "" if dask is None else f" --dask {dask['cluster']}"
+    return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
 
 
 def columns_of(feed: Feed) -> dict[str, str] | None:
@@ -238,6 +239,6 @@ def _print(summary: dict[str, Any]) -> None:
     run = shlex.quote(summary["run"])
     lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
     if not summary["finished"]:
-        lines.insert(0, _interrupted(run))
+        lines.insert(0, _interrupted(run, summary.get("dask")))
     for line in lines:
         print(line)

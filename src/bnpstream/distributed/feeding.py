@@ -105,7 +105,7 @@ class SharedFeed:
         self.feed.partitions = partitions._replace(total=total)
         self._positions: deque[Position] = deque()
         """After every block that is out, where the driver reads them."""
-        self._evidence = self._total_evidence()
+        self._absorbed = self._so_far()
 
     def run(self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> bool:
         """Read the source to its end; return False if a signal ended it before.
@@ -120,8 +120,9 @@ class SharedFeed:
         try:
             return self.feed.go_through(self._steps(pace), pace, interrupts, on_batch)
         except StreamError as error:
+            reason = " ".join(error.reason.split())  # Dask's are of many lines
             raise RunError(
-                f"{error.reason}: the last checkpoint is unharmed: when the cluster is there "
+                f"{reason}: the last checkpoint is unharmed: when the cluster is there "
                 "again, or with another one, go on with --resume"
             ) from error
 
@@ -176,14 +177,14 @@ class SharedFeed:
         feed.seconds_in_pass = applied.costs.working
         feed.partitions = Partitions(applied.reached.partitions, self._total)
         feed.move_on(rejects, position)
-        evidence = self._total_evidence()
-        if applied.n_rows > 0 and not feed.model.provisional_:
-            feed.note_evidence((evidence - self._evidence) / applied.n_rows)
-        self._evidence = evidence
+        (evidence, rows), self._absorbed = self._absorbed, self._so_far()
+        if self._absorbed[1] > rows:
+            feed.note_evidence((self._absorbed[0] - evidence) / (self._absorbed[1] - rows))
 
-    def _total_evidence(self) -> float:
-        model = self.feed.model
-        return 0.0 if "state_" not in vars(model) else float(model.state_.log_evidence)
+    def _so_far(self) -> tuple[float, int]:
+        """Return the evidence of all rows absorbed, and how many these are."""
+        state = vars(self.feed.model).get("state_")
+        return (0.0, 0) if state is None else (state.log_evidence, state.n_observations)
 
     def _partitions(self) -> Generator[Any]:
         """Yield what the source is cut into; those that are done are not read."""
