@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.sharing import SharingOptions
 from bnpstream.jobs.starting import RunOptions, start
 from bnpstream.jobs.status import Pace
-from bnpstream.runs import read_tensors
+from bnpstream.runs import has_checkpoint, read_checkpoint, read_tensors
 from bnpstream.streams import Options
 from commands import run, run_json
 
@@ -80,7 +81,7 @@ def rejects_of(folder):
 
 
 def partitions(folder):
-    return read_tensors(folder / "state.safetensors").document["partitions"]
+    return read_checkpoint(folder).document["partitions"]
 
 
 def started(*arguments, **environment):
@@ -96,8 +97,9 @@ def started(*arguments, **environment):
 
 
 def wait_for_checkpoint(folder, process):
+    """Wait for one after the head of the stream, which is absorbed partition by partition."""
     deadline = time.monotonic() + 120
-    while not (folder / "state.safetensors").exists():
+    while not has_checkpoint(folder) or partitions(folder)["done"] < 5:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -116,6 +118,15 @@ def test_without_staleness_it_is_the_run_of_one_process(files, address, tmp_path
     assert summary["dask"]["dashboard"].startswith("http://")
 
 
+def run_in_blocks(client, folder, options):
+    """Run a feed of one file in blocks as long as one of the files."""
+    feed = start(folder, options)
+    feed.sharing = feed.sharing._replace(part_rows=N_RECORDS)
+    with feed.writer:
+        assert SharedFeed(client, feed).run(Pace(), Interrupts(), lambda status: None)
+    return feed
+
+
 def test_one_file_is_cut_by_the_driver(files, shared, dask_client, tmp_path):
     whole = tmp_path / "all.jsonl"
     whole.write_bytes(b"".join(path.read_bytes() for path in sorted(files.glob("*.jsonl"))))
@@ -125,10 +136,7 @@ def test_one_file_is_cut_by_the_driver(files, shared, dask_client, tmp_path):
         ModelOptions(prefix_rows=N_FIRST),
         sharing=SharingOptions(),
     )
-    feed = start(tmp_path / "run", options)
-    feed.sharing = feed.sharing._replace(part_rows=N_RECORDS)
-    with feed.writer:
-        assert SharedFeed(dask_client, feed).run(Pace(), Interrupts(), lambda status: None)
+    feed = run_in_blocks(dask_client, tmp_path / "run", options)
     assert feed.partitions.done == N_FILES
     assert feed.position.offset == whole.stat().st_size
     found, expected = state(tmp_path / "run"), state(shared)
@@ -137,6 +145,25 @@ def test_one_file_is_cut_by_the_driver(files, shared, dask_client, tmp_path):
     rejects = rejects_of(tmp_path / "run")
     assert rejects
     assert all(reject["line"] == reject["record"] + 1 for reject in rejects)
+
+
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_records_that_the_model_refuses_have_their_place(dask_client, tmp_path, n_files):
+    rng = np.random.default_rng((9, n_files))
+    counts = rng.poisson(5.0, size=200).astype(float)
+    counts[[10, 150]] += 0.5
+    for number, part in enumerate(np.split(counts, n_files)):
+        cells = "".join(f"{x:g}\n" for x in part)
+        (tmp_path / f"{number}.csv").write_text(f"x\n{cells}")
+    model = ModelOptions(likelihood="poisson", prefix_rows=N_FIRST, engine="reference")
+    options = RunOptions((str(tmp_path / "*.csv"),), model=model)
+    feed = start(tmp_path / "one", options)
+    with feed.writer:
+        feed.run(Pace(), Interrupts(), lambda status: None)
+    run_in_blocks(dask_client, tmp_path / "many", replace(options, sharing=SharingOptions(0)))
+    lines = [reject["line"] for reject in rejects_of(tmp_path / "many")]
+    assert lines == ([12, 152] if n_files == 1 else [12, 52])
+    assert state(tmp_path / "many") == state(tmp_path / "one")
 
 
 def test_the_journal_is_that_of_the_stream(files, shared):
@@ -151,6 +178,8 @@ def test_the_journal_is_that_of_the_stream(files, shared):
     ids = set(model.cluster_ids_.tolist())
     assert sum(sum(journal.trend.counts(id)) for id in ids) == len(sound)
     assert journal.n_tokens == sum(len(json.loads(line)["text"].split()) for line in sound)
+    births = [event.id for event in found.events() if event.kind == "birth"]
+    assert sorted(births) == list(range(model.state_.next_id))
     assert set(journal.exemplars.ids()) <= ids
     for id in journal.exemplars.ids():
         for one in journal.exemplars.of(id):
