@@ -3,11 +3,18 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from bnpstream import DiagonalGaussian, DirichletMultinomial, StreamingMixture
+from bnpstream import (
+    DiagonalGaussian,
+    DirichletMultinomial,
+    PitmanYor,
+    StreamingMixture,
+    normalized_inverse_gaussian,
+)
 from bnpstream.distributed.matching import ALONE, Clusters, assign, log_odds, match
 from bnpstream.mixture import log_prior_weights
 from bnpstream.priors import NAMED_PRIORS
 
+PRIORS = {"words": PitmanYor(2.0, discount=0.3), "cells": normalized_inverse_gaussian(10, 100)}
 LIKELIHOODS = {
     "words": DirichletMultinomial(0.3),
     "cells": DiagonalGaussian(mean=[0.0, 0.0], variance=[1.0, 1.0]),
@@ -15,7 +22,7 @@ LIKELIHOODS = {
 
 
 def posterior(kind, rows):
-    return StreamingMixture("nig", LIKELIHOODS[kind], engine="reference").partial_fit(rows)
+    return StreamingMixture(PRIORS[kind], LIKELIHOODS[kind], engine="reference").partial_fit(rows)
 
 
 def best_by_hand(odds):

@@ -16,12 +16,14 @@ from states import assert_free_slots_are_zero, bits
 PRIOR, WORDS = "nig", DirichletMultinomial(0.1)
 
 
-def stale_change(replica, rows):
+def stale_change(replica, rows, partition=0):
     """Return what a worker sends that starts from a posterior and absorbs rows."""
-    model = replica.working_copy(only_adds=True)
+    model = replica.working_copy()
     hold_still(model)
     model.partial_fit(rows)
-    return added(replica.model, model, None)
+    change = added(replica.model, model, None)
+    replica.give_back(model.state_, partition)
+    return change
 
 
 def fixed():
@@ -67,7 +69,7 @@ def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
     parts = blocks()
     for number, rows in enumerate(parts):
         if number < 3:
-            model = follower.working_copy(only_adds=True).partial_fit(rows)
+            model = follower.working_copy().partial_fit(rows)
             change, events = exact_change(follower.model, model), tuple(model.lineage_)
         else:
             change, events = stale_change(follower, rows), ()
@@ -88,25 +90,30 @@ def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
         early.apply(update)
 
 
-def test_the_screen_of_a_working_copy_stays_above_its_counts():
+@pytest.mark.parametrize("own", [True, False], ids=["own", "of another worker"])
+def test_the_screen_of_a_working_copy_stays_above_its_counts(own):
     book = Book(Replica(fixed(), 0), 1)
-    follower = Replica.of(book.replica.snapshot())
+    mine, other = (Replica.of(book.replica.snapshot()) for _ in range(2))
     for number, rows in enumerate(blocks()[2:]):
-        change = packed(stale_change(follower, rows))
-        book.apply(Outcome(number, "", change=change))
-        follower.apply(book.since(number, number + 1)[1][-1])
-        model = follower.working_copy(only_adds=True)
-        state, likelihood = model.state_, model.likelihood_
+        change = stale_change(mine if own else other, rows, number)
+        if not own:
+            stale_change(mine, rows[::-1][:70], number + 100)
+        book.apply(Outcome(number, "", change=packed(change)))
+        for replica in (mine, other):
+            replica.apply(book.since(number, number + 1)[1][-1])
+        state, likelihood = mine.working_copy().state_, mine.model.likelihood_
+        assert bits(state) == bits(mine.model.state_) == bits(book.model.state_)
+        assert_free_slots_are_zero(state)
         kept = state.cache(likelihood)
         state._cache = None
-        made = state.cache(likelihood)
+        made, K = state.cache(likelihood), state.n_clusters
         assert (kept.levels >= made.levels).all()
         assert (kept.levels > made.levels).mean() < 0.2
         for name in ("heads", "lengths", "log_lengths"):
-            K = state.n_clusters
             np.testing.assert_array_equal(getattr(kept, name)[:K], getattr(made, name)[:K])
         assert (kept.heads[K:] == -np.inf).all()
         state._cache = (likelihood, kept)
+        mine.give_back(state, -1)
 
 
 def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
@@ -116,7 +123,7 @@ def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
     lost, heir = change.ids[np.argsort(-change.masses[: change.ids.size])[:2]].tolist()
     model.lineage_.append(join_into(state, [], heir, lost))
     before = state.masses[state.ids == heir][0]
-    settled, _ = resolve(replica, change)
+    settled, _ = resolve(replica, change, model.lineage_)
     rows = np.flatnonzero(np.isin(change.ids, [lost, heir]))
     assert (settled.targets[rows] == heir).all()
     after = state.masses[state.ids == heir][0]
@@ -134,7 +141,7 @@ def test_what_was_retired_meanwhile_opens_again():
     event = retire(state, [], int(np.flatnonzero(state.ids == gone)[0]))
     model.lineage_.append(event)
     left, next_id = state.masses.sum(), state.next_id
-    settled, events = resolve(replica, change)
+    settled, events = resolve(replica, change, [event])
     assert settled.targets[row] == next_id
     assert events[0][:2] == ("birth", next_id)
     assert state.masses.sum() == pytest.approx(left + 100)

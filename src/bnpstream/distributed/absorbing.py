@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from distributed import get_worker
 
+from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
 from bnpstream.distributed.noting import Noting
 from bnpstream.distributed.partitions import Read, read, refusal
@@ -22,7 +23,9 @@ from bnpstream.streams.records import beginning
 from bnpstream.tuning.learner import PROBE
 
 _REPLICAS: dict[str, Replica] = {}
-"""By run: what this process has. One run's at a time, as posteriors are large."""
+"""By run: what this process has, the run of the last task at the end."""
+MOST_RUNS = 4
+"""Posteriors that are kept: a run that was broken off leaves its own behind."""
 _LOCK = Lock()
 """A partition at a time: the posterior is one."""
 
@@ -30,6 +33,7 @@ _LOCK = Lock()
 def absorb_partition(task: Task, partition: Any) -> Outcome:
     """Absorb a partition; the result depends on nothing but the task and the partition."""
     worker = get_worker().address
+    keep_freed_memory()
     with _LOCK:
         began = time.thread_time()
         replica = _replica_for(task)
@@ -53,9 +57,8 @@ def unreadable(task: Task, worker: str, error: BaseException) -> Outcome:
 
 
 def forget(run: str) -> None:
-    """Let go of the posterior of a run."""
-    with _LOCK:
-        _REPLICAS.pop(run, None)
+    """Let go of the posterior of a run; no need to wait for a partition that nobody waits for."""
+    _REPLICAS.pop(run, None)
 
 
 def _replica_for(task: Task) -> Replica | None:
@@ -71,15 +74,17 @@ def _replica_for(task: Task) -> Replica | None:
             return None
         replica = Replica.of(task.snapshot)
         needed = [update for update in task.updates if update.version > replica.version]
-    _REPLICAS.clear()  # if an update fails, nothing half-done is left
+    _REPLICAS.pop(task.run, None)  # if an update fails, nothing half-done is left
     for update in needed:
         replica.apply(update)
     _REPLICAS[task.run] = replica
+    if len(_REPLICAS) > MOST_RUNS:
+        del _REPLICAS[next(iter(_REPLICAS))]
     return replica
 
 
 def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
-    model = replica.working_copy(only_adds=not task.exact or only_adds(replica.model))
+    model = replica.working_copy()
     if not task.exact:
         assert isinstance(model, StreamingMixture)
         hold_still(model)
@@ -111,11 +116,15 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         return outcome
     if task.exact:
         events = tuple(vars(model).get("lineage_", []))
-        return outcome._replace(change=packed(exact_change(replica.model, model)), events=events)
-    assert first is not None
-    learner = vars(replica.model).get("_learner")
-    probe = None if learner is None or learner.scale is None else _probe(model, first)
-    return outcome._replace(change=packed(added(replica.model, model, probe)))
+        outcome = outcome._replace(change=packed(exact_change(replica.model, model)), events=events)
+    else:
+        assert first is not None
+        learner = vars(replica.model).get("_learner")
+        probe = None if learner is None or learner.scale is None else _probe(model, first)
+        outcome = outcome._replace(change=packed(added(replica.model, model, probe)))
+    if only_adds(model) and "state_" in vars(replica.model):
+        replica.give_back(model.state_, task.partition)
+    return outcome
 
 
 def hold_still(model: StreamingMixture) -> None:

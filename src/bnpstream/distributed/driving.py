@@ -12,6 +12,7 @@ from bnpstream.distributed.noting import Renamed
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
 from bnpstream.jobs.models import Mixture
+from bnpstream.mixture import Event
 
 UPDATES_PER_SNAPSHOT = 4
 """Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
@@ -75,6 +76,8 @@ class Book:
         """What became of the clusters of the last partition, if it started from older ones."""
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
+        # By version; the model's own history may be moved to a file meanwhile.
+        self._recent: deque[list[Event]] = deque(maxlen=self.staleness + 1)
 
     @property
     def version(self) -> int:
@@ -97,7 +100,9 @@ class Book:
         change = None if outcome.change is None else unpacked(outcome.change)
         resolution = self.renamed = None
         if isinstance(change, Added):
-            settled, events = resolve(self.replica, change)
+            recent = [event for some in self._recent for event in some]
+            settled, events = resolve(self.replica, change, recent)
+            self._recent.append(settled.removed)
             resolution = packed(settled)
             born = change.next_id + np.arange(change.born.size)
             self.renamed = Renamed(np.append(change.ids, born), settled.targets)
@@ -107,6 +112,7 @@ class Book:
             self.costs.resolving += time.thread_time() - began
         else:
             self.replica.take(change, None)
+            self._recent.append(list(outcome.events))
             if outcome.events:
                 self._lineage().extend(outcome.events)
             self.costs.applying += time.thread_time() - began

@@ -12,7 +12,6 @@ import numpy as np
 from bnpstream.distributed.messages import (
     Added,
     Assigned,
-    Entries,
     Integers,
     Resolution,
     Update,
@@ -35,6 +34,7 @@ from bnpstream.kernels.arrays import (
 from bnpstream.mixture import Event, MixtureState
 from bnpstream.mixture.entries import add_entries, write_entries
 
+NOTHING = -1
 NOWHERE: tuple[Integers, Integers] = (np.empty(0, np.int64), np.empty(0, np.int64))
 LAST_CALL = (*PER_ROW, "absorbed_")
 """What describes the rows of the last call; it does not travel."""
@@ -54,7 +54,7 @@ class Replica:
     def __init__(self, model: Mixture, version: int) -> None:
         self.model, self.version = model, version
         self._spare: MixtureState | None = None
-        self._kept, self._grown = 0, [NOWHERE]
+        self._partition, self._kept, self._grown = NOTHING, 0, [NOWHERE]
 
     @classmethod
     def of(cls, snapshot: tuple[int, bytes]) -> "Replica":
@@ -77,11 +77,11 @@ class Replica:
         resolution = None if update.resolution is None else unpacked(update.resolution)
         self.take(change, resolution)
 
-    def working_copy(self, *, only_adds: bool) -> Mixture:
-        """Return an independent copy to absorb rows with, until the next one is asked for.
+    def working_copy(self) -> Mixture:
+        """Return an independent copy to absorb rows with.
 
-        If rows are `only_adds` ed to its clusters, its arrays are used again and again: only what
-        changed in between has to be looked at.
+        If it is given back (`give_back`), its arrays are used again by the next one, and of its
+        cache only what has grown has to be looked at.
         """
         fixed = (vars(self.model).get(name) for name in ("likelihood_", "prior_"))
         shared = {id(x): x for x in fixed if x is not None}
@@ -94,9 +94,20 @@ class Replica:
                 slots, columns = (np.concatenate(x) for x in zip(*self._grown, strict=True))
                 spare.follow(state, self._kept, (slots, columns))
             shared[id(state)] = spare
-            if only_adds:
-                self._spare, self._kept, self._grown = spare, state.n_clusters, [NOWHERE]
         return deepcopy(without_history(self.model), shared)
+
+    def give_back(self, state: MixtureState, partition: int) -> None:
+        """Take the posterior of a working copy back.
+
+        Parameters
+        ----------
+        state : MixtureState
+            Rows were only added to its clusters, and new ones opened.
+        partition : int
+            Whose rows they were.
+        """
+        self._spare, self._partition = state, partition
+        self._kept, self._grown = self.model.state_.n_clusters, [NOWHERE]
 
     def take(self, change: Any, resolution: Resolution | None) -> None:
         """Take over what a partition changed."""
@@ -106,19 +117,27 @@ class Replica:
                 self._spare = None
             case Assigned():
                 _assign(self.model, change)
-                self._note(change.slots, change.entries)
+                self._note(change.slots, change.entries.places)
             case Added():
                 assert resolution is not None
-                self._note(_add(self.model, change, resolution), change.entries)
+                self._note(_add(self.model, change, resolution), change.entries.places)
                 if resolution.removed:
                     self._spare = None
         self.version += 1
 
-    def _note(self, slots: Integers, entries: Entries) -> None:
-        """Remember what has grown since the last working copy."""
-        if self._spare is not None:
-            rows, columns = np.divmod(entries.places, self._spare.n_statistics)
-            self._grown.append((slots[rows], columns))
+    def _note(self, slots: Integers, places: Integers) -> None:
+        """Remember what may be larger than in the posterior that was given back.
+
+        That one has what its own partition added; whatever others added there too is noted anyway.
+        """
+        if self._spare is None:
+            return
+        rows, columns = np.divmod(places, self._spare.n_statistics)
+        at = slots[rows]
+        if self.version == self._partition:
+            new = at >= self._kept
+            at, columns = at[new], columns[new]
+        self._grown.append((at, columns))
 
 
 def without_history(model: Mixture) -> Mixture:

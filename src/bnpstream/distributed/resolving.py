@@ -4,6 +4,7 @@ Everything happens in the order of partitions, to the posterior of the version b
 told the outcome, and add the same numbers to the same clusters.
 """
 
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -21,8 +22,10 @@ from bnpstream.mixture.state import MixtureState
 Integers = NDArray[np.int64]
 
 
-def resolve(replica: Replica, change: Added) -> tuple[Resolution, list[Event]]:
-    """Apply what a partition added to an older posterior; return what was decided, and events.
+def resolve(
+    replica: Replica, change: Added, recent: Iterable[Event]
+) -> tuple[Resolution, list[Event]]:
+    """Apply what a partition added to an older posterior; return what was decided, and births.
 
     Parameters
     ----------
@@ -30,6 +33,15 @@ def resolve(replica: Replica, change: Added) -> tuple[Resolution, list[Event]]:
         The driver's posterior; brought to the next version.
     change : Added
         What the partition added.
+    recent : iterable of Event
+        What became of clusters since that older posterior, in order.
+
+    Returns
+    -------
+    resolution : Resolution
+        What all others have to know.
+    births : list of Event
+        Of clusters that the partition opened; merges of those that were there already.
     """
     model: Any = replica.model
     assert isinstance(model, StreamingMixture)
@@ -38,7 +50,7 @@ def resolve(replica: Replica, change: Added) -> tuple[Resolution, list[Event]]:
     due = learner is not None and state.n_observations + change.n_rows >= learner.n_next
     if learner is not None and due and change.probe is not None:
         learner.judge(model._trial(), model._model(), change.probe, state)
-    targets, opened, events = _targets(model, change)
+    targets, opened, events = _targets(model, change, recent)
     settled = Resolution(
         targets,
         opened,
@@ -70,7 +82,9 @@ def _learn_again(model: Any, settled: Resolution) -> Resolution:
     return settled._replace(prior=better.prior, likelihood=likelihood)
 
 
-def _targets(model: StreamingMixture, change: Added) -> tuple[Integers, Integers, list[Event]]:
+def _targets(
+    model: StreamingMixture, change: Added, recent: Iterable[Event]
+) -> tuple[Integers, Integers, list[Event]]:
     """Return the cluster of every row of a change, which of them are new, and what to log.
 
     A cluster that was merged away meanwhile has its survivor; what was retired opens anew. New
@@ -79,7 +93,7 @@ def _targets(model: StreamingMixture, change: Added) -> tuple[Integers, Integers
     state = model.state_
     targets = np.append(change.ids, np.full(change.born.size, ALONE))
     for row in np.flatnonzero(~np.isin(change.ids, state.ids)):
-        lives_on = survivor(int(change.ids[row]), model.lineage_)
+        lives_on = survivor(int(change.ids[row]), recent)
         targets[row] = ALONE if lives_on is None else lives_on
     new = np.flatnonzero(targets == ALONE)
     there = np.flatnonzero(state.ids >= change.next_id)

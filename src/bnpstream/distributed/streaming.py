@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import dask.config
-from distributed import KilledWorker, fire_and_forget
+from distributed import KilledWorker
 from distributed.comm.core import CommClosedError
 
 from bnpstream.distributed.absorbing import absorb_partition, forget, is_plain, unreadable
@@ -114,7 +114,16 @@ class StreamError(RuntimeError):
         self.reason, self.model, self.reached = reason, model, reached
 
 
-def fit_stream(client: Any, partitions: Any, model: Mixture, **options: Any) -> StreamResult:
+def fit_stream(
+    client: Any,
+    partitions: Any,
+    model: Mixture,
+    *,
+    staleness: int = 1,
+    settle_every: int | None = None,
+    start: Reached | None = None,
+    source_options: Options | None = None,
+) -> StreamResult:
     """Absorb a stream by the workers of a Dask cluster, and `finish`.
 
     Parameters
@@ -129,16 +138,34 @@ def fit_stream(client: Any, partitions: Any, model: Mixture, **options: Any) -> 
     model : StreamingMixture or DocumentMixture
         Fitted or not; changed in place, as by `partial_fit`. What describes the rows of the last
         call, such as ``labels_``, is not there.
-    **options
-        As in `stream_partitions`: `staleness`, `settle_every`, `start`, `source_options`.
+    staleness : int
+        s: a partition may start from a posterior that lacks the s partitions before it, so that
+        s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of
+        the model; more than 0 needs a plain pass: no rows that are revisited, merges by shared
+        rows, or half-life. A budget of clusters or memory is kept after every partition.
+    settle_every : int, optional
+        Partitions after which the next one waits for all before it. A run that was stopped there
+        and is started again ends with the same bits as one that was not.
+    start : Reached, optional
+        Where an earlier run of this model came to: partitions up to there are left out.
+    source_options : Options, optional
+        What is known about files.
 
     Returns
     -------
     result : StreamResult
         The model, what was rejected, and what it cost.
     """
-    result = StreamResult(model, options.get("start") or Reached())
-    for applied in stream_partitions(client, partitions, model, **options):
+    result = StreamResult(model, start or Reached())
+    for applied in stream_partitions(
+        client,
+        partitions,
+        model,
+        staleness=staleness,
+        settle_every=settle_every,
+        start=start,
+        source_options=source_options,
+    ):
         result.reached, result.costs = applied.reached, applied.costs
         result.n_rows += applied.n_rows
         result.rejects += applied.rejects
@@ -164,20 +191,8 @@ def stream_partitions(
 
     Parameters
     ----------
-    client, partitions, model
-        As in `fit_stream`.
-    staleness : int
-        s: a partition may start from a posterior that lacks the s partitions before it, so that
-        s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of
-        the model; more than 0 needs a plain pass: no rows that are revisited, merges by shared
-        rows, or half-life. A budget of clusters or memory is kept after every partition.
-    settle_every : int, optional
-        Partitions after which the next one waits for all before it. A run that was stopped there
-        and is started again ends with the same bits as one that was not.
-    start : Reached, optional
-        Where an earlier run of this model came to: partitions up to there are left out.
-    source_options : Options, optional
-        What is known about files.
+    client, partitions, model, staleness, settle_every, start, source_options
+        As in `fit_stream`; the stream is not finished.
     journal : Journal, optional
         Where the rows of files are noted, as one process would; changed in place.
 
@@ -249,6 +264,7 @@ class _Run:
         self.settled = start.partitions
         self.known: dict[str, int] = {}
         """By worker: the version that it will have when its tasks are done."""
+        self.failed = False
         self._workers: list[str] = []
         self._looked = -LOOK_FOR_WORKERS
 
@@ -363,6 +379,8 @@ class _Run:
             outcome = unreadable(flight.task, "", error)
         finally:
             self.book.costs.waiting += time.perf_counter() - began
+        if flight.worker is not None and outcome.worker != flight.worker:
+            self.known.pop(flight.worker, None)  # it is gone, or was spared this task
         if not outcome.lacks:
             return outcome
         self.book.costs.n_repeated += 1
@@ -379,6 +397,7 @@ class _Run:
         try:
             yield
         except Exception as error:
+            self.failed = True
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
@@ -388,10 +407,8 @@ class _Run:
         """Call back what is out, and let workers forget the posterior."""
         for flight in self.flights.values():
             flight.future.release()
-        if self.client.status == "running" and self.client.scheduler is not None:
-            for worker in self.known:
-                where: Any = {"workers": [worker], "allow_other_workers": True}
-                fire_and_forget(self.client.submit(forget, self.name, pure=False, **where))
+        if not self.failed:
+            self.client.run(forget, self.name, on_error="ignore")
 
 
 def is_head(model: Any) -> bool:

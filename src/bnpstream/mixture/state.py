@@ -381,11 +381,10 @@ class MixtureState:
         """
         mine: list[Any] = [*self.arrays.table, *self.arrays[1:]]
         theirs: list[Any] = [*other.arrays.table, *other.arrays[1:]]
-        pairs = list(zip(mine, theirs, strict=True))
-        if any(to.shape != source.shape for to, source in pairs):
+        if any(to.shape != source.shape for to, source in zip(mine, theirs, strict=True)):
             self.arrays, self._cache = other.copy().arrays, None
             return
-        for to, source in pairs:
+        for to, source in zip(mine, theirs, strict=True):
             np.copyto(to, source)
         if self._cache is not None:
             of, cache = self._cache
