@@ -118,6 +118,13 @@ def test_without_staleness_it_is_the_run_of_one_process(files, address, tmp_path
     assert summary["dask"]["dashboard"].startswith("http://")
 
 
+def test_texts_whose_vocabulary_grows(files, address, tmp_path):
+    given = ("fit", files / "part-0[0-4].jsonl", "--prefix-rows", N_FIRST)
+    run(*given, "--out", tmp_path / "one")
+    run(*given, "--out", tmp_path / "many", "--dask", address, "--staleness", 0, "-q")
+    assert state(tmp_path / "many") == state(tmp_path / "one")
+
+
 def run_in_blocks(client, folder, options):
     """Run a feed of one file in blocks as long as one of the files."""
     feed = start(folder, options)

@@ -115,7 +115,8 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
     if n_rows == 0:
         return outcome
     if task.exact:
-        events = tuple(vars(model).get("lineage_", []))
+        # What rows did that still wait is undone and done again when there are enough of them.
+        events = () if model.provisional_ else tuple(model.lineage_)
         outcome = outcome._replace(change=packed(exact_change(replica.model, model)), events=events)
     else:
         assert first is not None
