@@ -8,11 +8,11 @@ from distributed import Client, LocalCluster
 
 
 @contextmanager
-def local_client(n_workers=2):
-    """Yield a client of a new cluster of single-threaded worker processes."""
+def local_client(n_workers=2, *, processes=True):
+    """Yield a client of a new cluster of single-threaded workers."""
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -20,6 +20,8 @@ def local_client(n_workers=2):
 
 
 def kill_worker(client, number=0):
-    """Kill one worker process; its nanny starts another one."""
+    """Kill one worker process, whose nanny starts another one; return its number."""
     workers = client.run(os.getpid)
-    os.kill(workers[sorted(workers)[number]], signal.SIGKILL)
+    victim = workers[sorted(workers)[number]]
+    os.kill(victim, signal.SIGKILL)
+    return victim

@@ -1,4 +1,5 @@
-"""What tests share: a fresh cache of compiled loops, corpora that are not shipped, a browser."""
+"""What tests share: a fresh cache of compiled loops, corpora that are not shipped, a cluster, a
+browser."""
 
 import atexit
 import os
@@ -43,11 +44,16 @@ def newsgroups():
 @pytest.fixture(scope="session")
 def dask_client():
     """Return a client of two worker processes with one thread each."""
-    from distributed import Client, LocalCluster
+    from clusters import local_client
 
-    sizes = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    with LocalCluster(**sizes, dashboard_address=":0") as cluster, Client(cluster) as client:
-        yield client
+    with local_client() as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def client(dask_client):
+    """Return the same."""
+    return dask_client
 
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -1,6 +1,7 @@
 """Giving things to the workers of a cluster so that none is lost with a worker."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
     """
     # Dask warns of large graphs, and advises to scatter.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return [client.submit(_given, value, pure=False) for value in values]
+        # In a partial, Dask does not look for futures among the items of a list.
+        return [client.submit(partial(_given, value), pure=False) for value in values]
 
 
 def _given(value: Any) -> Any:

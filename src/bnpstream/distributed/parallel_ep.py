@@ -22,8 +22,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 DAMPING = 0.2
-"""Two to sixteen shards of KOS: without damping 3 to 6 % of responsibilities are still moving after
-20 passes, since shards follow each other's last step; with .2 it is 1 to 2 % as in serial EP."""
+"""Of 0, .2 and .4, tried on five orders of KOS in two shards with two priors, by held-out figures
+that differ less than orders do. After 20 passes 1.4 % and 2.5 % of responsibilities still move,
+against .6 % and 1.1 % in serial EP; undamped it is more. More shards were tried undamped only."""
 EPOCHS_ON_WORKERS = 5
 """Sweeps after which the driver takes a copy of the sites: what a lost worker held is made again
 from there, and the posteriors needed for it are all that the scheduler keeps."""
