@@ -31,8 +31,17 @@ SHOWN_REASONS = 5
 
 def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
     """Absorb a source, keep the run, say what was found."""
-    feed, done = _run(run_options(source, given), given, answer=None)
-    summary = summarize(feed, given["out"], done=done)
+    options = run_options(source, given)
+    if given["dask"] is None and given["staleness"] is not None:
+        raise typer.BadParameter("--staleness is about the workers of --dask: give both")
+    if given["dask"] is None:
+        feed, done = _run(options, given, answer=None)
+        summary = summarize(feed, given["out"], done=done)
+    else:
+        from bnpstream.cli.cluster import run_on_cluster  # here, as it needs Dask
+
+        feed, done, about = run_on_cluster(options, given)
+        summary = {**summarize(feed, given["out"], done=done), "dask": about}
     if as_json:
         write_json(summary)
     else:
@@ -84,16 +93,7 @@ def _run(
     options: RunOptions, given: dict[str, Any], answer: Callable[[Answer], None] | None
 ) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
-    if given["resume"] and given["out"] is None:
-        raise typer.BadParameter("--resume needs --out: the run to go on with")
-    if given["strict"] and given["max_rejects"]:
-        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
-    pace = Pace(
-        given["batch_rows"],
-        given["checkpoint_rows"],
-        given["checkpoint_seconds"],
-        0 if given["strict"] else given["max_rejects"],
-    )
+    pace = pace_of(given)
     feed = start(given["out"], options, resume=given["resume"])
     try:
         with (
@@ -104,6 +104,20 @@ def _run(
     finally:
         if feed.writer is not None:
             feed.writer.close()
+
+
+def pace_of(given: dict[str, Any]) -> Pace:
+    """Return what the options of a command say about how a source is fed."""
+    if given["resume"] and given["out"] is None:
+        raise typer.BadParameter("--resume needs --out: the run to go on with")
+    if given["strict"] and given["max_rejects"]:
+        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
+    return Pace(
+        given["batch_rows"],
+        given["checkpoint_rows"],
+        given["checkpoint_seconds"],
+        0 if given["strict"] else given["max_rejects"],
+    )
 
 
 def write_answers(answer: Answer) -> None:
@@ -174,8 +188,9 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     }
 
 
-def _interrupted(out: object) -> str:
-    return f"interrupted, and saved; go on with --out {out} --resume"
+def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
+    cluster = "" if dask is None else f" --dask {dask['cluster']}"
+    return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
 
 
 def columns_of(feed: Feed) -> dict[str, str] | None:
@@ -184,6 +199,15 @@ def columns_of(feed: Feed) -> dict[str, str] | None:
     if schema.types is None or schema.names is None:
         return None
     return dict(zip(schema.names, schema.types, strict=True))
+
+
+def describe_cluster(about: dict[str, Any]) -> str:
+    """Return what is said of the cluster that a run was shared out to."""
+    unread = len(about["unread"])
+    return (
+        f"dask: {about['partitions']:,} partitions, {about['workers']:,} workers, "
+        f"staleness {about['staleness']}"
+    ) + (f"; {unread:,} partitions could not be read" if unread else "")
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -203,6 +227,8 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["learnt"]:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
         print(f"learnt: {', '.join(learnt)}")
+    if "dask" in summary:
+        print(describe_cluster(summary["dask"]))
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:
@@ -213,6 +239,6 @@ def _print(summary: dict[str, Any]) -> None:
     run = shlex.quote(summary["run"])
     lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
     if not summary["finished"]:
-        lines.insert(0, _interrupted(run))
+        lines.insert(0, _interrupted(run, summary.get("dask")))
     for line in lines:
         print(line)

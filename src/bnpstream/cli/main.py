@@ -47,12 +47,12 @@ def demo(
 
 
 @app.command()
-@o.takes(Model=(*o.CONFIG, *o.MODEL, *o.PASSES), Source=o.SOURCE, Run=o.PACE)
+@o.takes(Model=(*o.CONFIG, *o.MODEL, *o.PASSES), Source=o.SOURCE, Run=o.PACE, Cluster=o.CLUSTER)
 def fit(source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> None:
     """Absorb a source in order and keep what was learnt in a run directory.
 
     Ctrl-C saves a checkpoint; the same command with --resume goes on from it, to the same bits as
-    if it had never stopped.
+    if it had never stopped. With --dask, the workers of a cluster read and absorb the files.
     """
     with reported():
         from bnpstream.cli.feed import run_fit

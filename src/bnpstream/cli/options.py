@@ -79,6 +79,16 @@ MODEL = (
 )
 CONFIG = (Shared("config", Path, "JSON file of these options, as tune writes; they override it."),)
 PASSES = (Shared("passes", int, "Passes over all rows (EP), which are kept in memory.", least=1),)
+CLUSTER = (
+    Shared("dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two processes here."),
+    Shared(
+        "staleness",
+        int,
+        "Partitions that another one need not wait for, by default 1: one more is worked on at a "
+        "time.",
+        least=0,
+    ),
+)
 PACE = (
     Shared("out", Path, "Run directory, where all that was learnt is kept.", ("--out",)),
     Shared("resume", bool, "Go on from the last checkpoint.", ("--resume",), False),

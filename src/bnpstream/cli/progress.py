@@ -86,12 +86,19 @@ def _numbers(status: Status) -> str:
         if status.evidence_per_row != status.evidence_per_row
         else (f"  {status.evidence_per_row:,.1f} nats a row")
     )
+    parts = ""
+    if status.partitions is not None:
+        of = "" if status.partitions.total is None else f" of {status.partitions.total:,}"
+        parts = f"{status.partitions.done:,}{of} partitions  "
     return (
-        f"{status.rows:,} rows  {status.rows_per_second:,.0f}/s  {status.clusters:,} clusters"
-        f"{evidence}{rejects}"
+        f"{parts}{status.rows:,} rows  {status.rows_per_second:,.0f}/s  "
+        f"{status.clusters:,} clusters{evidence}{rejects}"
     )
 
 
 def plain(status: Status) -> dict[str, Any]:
     """Return a status as JSON: what is not known is null."""
-    return {key: None if value != value else value for key, value in status._asdict().items()}
+    document = {key: None if value != value else value for key, value in status._asdict().items()}
+    if status.partitions is not None:
+        document["partitions"] = status.partitions._asdict()
+    return document

@@ -10,6 +10,7 @@ from distributed import get_worker
 
 from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
+from bnpstream.distributed.noting import Noting
 from bnpstream.distributed.partitions import Read, read, refusal
 from bnpstream.distributed.replicas import Replica, without_history
 from bnpstream.estimator import StreamingMixture
@@ -88,14 +89,19 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         assert isinstance(model, StreamingMixture)
         hold_still(model)
     rejects, n_rows, first = [], 0, None
+    noting = None
+    if task.before is not None:
+        noting = Noting(task.before, None if found.schema is None else found.schema.names)
     for records in found.batches:
         rejects += records.rejects
         for part, refused in absorb_sound(model, records):
             if refused is None:
                 n_rows += len(part)
                 first = part if first is None else first
+                if noting is not None:
+                    noting.add(part, model)
             else:
-                rejects.append(refusal(task.name, part, refused))
+                rejects.append(refusal(task.name, part, refused, found.schema))
     rejects.sort(key=lambda reject: reject.record)
     outcome = Outcome(
         task.partition,
@@ -104,11 +110,13 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         n_records=found.n_records,
         rejects=tuple(rejects),
         schema=found.schema,
+        notes=None if noting is None else packed(noting.notes()),
     )
     if n_rows == 0:
         return outcome
     if task.exact:
-        events = tuple(vars(model).get("lineage_", []))
+        # What rows did that still wait is undone and done again when there are enough of them.
+        events = () if model.provisional_ else tuple(model.lineage_)
         outcome = outcome._replace(change=packed(exact_change(replica.model, model)), events=events)
     else:
         assert first is not None

@@ -33,8 +33,16 @@ def connect(address: str) -> Iterator[Client]:
     local = re.fullmatch(r"local:([1-9]\d*)", address)
     if local is not None:
         # Port 0 is any free one: a second cluster must not complain about the first.
-        options = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-        with LocalCluster(n_workers=int(local[1]), **options) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=int(local[1]),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                preload=["bnpstream.distributed.local_worker"],
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             yield client
     elif "://" in address:
         with _reach(address) as client:

@@ -5,7 +5,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from bnpstream.distributed.messages import Added, Outcome, Update, packed, unpacked
+from bnpstream.distributed.noting import Renamed
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
 from bnpstream.jobs.models import Mixture
@@ -69,6 +72,8 @@ class Book:
     costs: Costs = field(default_factory=Costs)
 
     def __post_init__(self) -> None:
+        self.renamed: Renamed | None = None
+        """What became of the clusters of the last partition, if it started from older ones."""
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
         # By version; the model's own history may be moved to a file meanwhile.
@@ -93,12 +98,14 @@ class Book:
             return False
         began = time.thread_time()
         change = None if outcome.change is None else unpacked(outcome.change)
-        resolution = None
+        resolution = self.renamed = None
         if isinstance(change, Added):
             recent = [event for some in self._recent for event in some]
             settled, events = resolve(self.replica, change, recent)
             self._recent.append(settled.removed)
             resolution = packed(settled)
+            born = change.next_id + np.arange(change.born.size)
+            self.renamed = Renamed(np.append(change.ids, born), settled.targets)
             n_matched = sum(event.kind == "merge" for event in events)
             self.costs.n_matched += n_matched
             self.costs.n_born += len(events) - 2 * n_matched

@@ -18,6 +18,7 @@ import zstandard
 from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 
+from bnpstream.distributed.noting import Before
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event
 from bnpstream.priors import Prior
@@ -146,6 +147,8 @@ class Task(NamedTuple):
     options: Options | None
     schema: Schema | None
     """What the records of earlier files are."""
+    before: Before | None = None
+    """Of the journal so far; None: there is none."""
 
     @property
     def exact(self) -> bool:
@@ -173,6 +176,8 @@ class Outcome(NamedTuple):
     unread: bool = False
     """The whole partition is in rejects."""
     schema: Schema | None = None
+    notes: bytes | None = None
+    """Packed `Notes` for the journal, if there is one."""
     seconds: float = 0.0
     """What the thread worked, reading included."""
 

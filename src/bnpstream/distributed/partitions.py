@@ -87,6 +87,11 @@ def find_files(path: str) -> list[FilePart]:
         paths = source.paths
     if len(paths) > 1 or not paths[0].endswith(PARQUET):
         return [FilePart(found) for found in paths]
+    return row_groups(paths[0])
+
+
+def row_groups(path: str) -> list[FilePart]:
+    """Return the row groups of a Parquet file."""
     parquet = pyarrow("pyarrow.parquet")
     with parquet.ParquetFile(path) as file:
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
@@ -108,6 +113,8 @@ def read(partition: Any, options: Options | None, schema: Schema | None) -> Read
     """Return all records of a partition; whatever is wrong with it is raised."""
     if isinstance(partition, FilePart):
         return _read_file(partition, options, schema)
+    if isinstance(partition, Records):
+        return Read([partition], len(partition) + len(partition.rejects), schema)
     rows = rows_of(partition)
     n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
     return Read([Records(rows, list(range(n)), [])], n, schema)
@@ -133,7 +140,7 @@ def _read_file(part: FilePart, options: Options | None, schema: Schema | None) -
         start = Position(part.first, 0, part.first, part.first)
         batches = list(_until(source.batches(READ_ROWS, start), part))
         first = part.first
-        records = [_renumbered(batch, first) for batch in batches]
+        records = [renumbered(batch, first) for batch in batches]
         n_records = sum(len(batch) + len(batch.rejects) for batch in batches)
         return Read(records, n_records, source.schema)
 
@@ -150,21 +157,27 @@ def _until(items: Iterator[tuple[Records, Position]], part: FilePart) -> Iterato
             return
 
 
-def _renumbered(records: Records, first: int) -> Records:
+def renumbered(records: Records, first: int) -> Records:
     """Return records numbered from the start of the partition."""
+    ids = zip(records.ids, records.numbers, strict=True)
     return Records(
         records.rows,
         [number - first for number in records.numbers],
-        records.ids,
+        # Where records have no id, it is their number.
+        [number - first if id == number else id for id, number in ids],
         records.excerpts,
         [reject._replace(record=reject.record - first) for reject in records.rejects],
         records.times,
     )
 
 
-def refusal(name: str, records: Records, error: ValueError) -> Reject:
-    """Return the reject of a record that the model does not take."""
+def refusal(name: str, records: Records, error: ValueError, schema: Schema | None) -> Reject:
+    """Return the reject of a record that the model does not take.
+
+    Its line is counted as if every record were one.
+    """
     number = records.numbers[0]
+    line = number + (2 if schema is not None and schema.fields.get("header") else 1)
     excerpt = records.excerpts[0] if records.excerpts else ""
     reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
-    return Reject(name, number + 1, number, reason, excerpt)
+    return Reject(name, line, number, reason, excerpt)

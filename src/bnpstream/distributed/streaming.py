@@ -10,7 +10,7 @@ learnt from them. With s = 0 everything is, and the bits are those of `partial_f
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,10 +23,12 @@ from distributed.comm.core import CommClosedError
 
 from bnpstream.distributed.absorbing import absorb_partition, forget, is_plain, unreadable
 from bnpstream.distributed.driving import Book, Costs
-from bnpstream.distributed.messages import Outcome, Task
+from bnpstream.distributed.messages import Outcome, Task, unpacked
+from bnpstream.distributed.noting import begin, take_notes
 from bnpstream.distributed.partitions import list_partitions, name_of, needs_dask
 from bnpstream.distributed.replicas import Replica
 from bnpstream.estimator.base import require_whole
+from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
 from bnpstream.streams import Options, Reject, Schema
 
@@ -96,15 +98,20 @@ class StreamError(RuntimeError):
 
     Attributes
     ----------
+    reason : str
+        What failed.
     model : StreamingMixture or DocumentMixture
         That posterior.
     reached : Reached
         What is in it: ``fit_stream(..., start=error.reached)`` goes on from there.
     """
 
-    def __init__(self, message: str, model: Mixture, reached: Reached) -> None:
-        super().__init__(message)
-        self.model, self.reached = model, reached
+    def __init__(self, reason: str, model: Mixture, reached: Reached) -> None:
+        super().__init__(
+            f"{reason}: the first {reached.partitions} partitions are in the model, and no "
+            "others: go on from there with start=error.reached"
+        )
+        self.reason, self.model, self.reached = reason, model, reached
 
 
 def fit_stream(
@@ -178,13 +185,16 @@ def stream_partitions(
     settle_every: int | None = None,
     start: Reached | None = None,
     source_options: Options | None = None,
-) -> Iterator[Applied]:
+    journal: Journal | None = None,
+) -> Generator[Applied]:
     """Absorb a stream by the workers of a Dask cluster, yielding after every partition.
 
     Parameters
     ----------
     client, partitions, model, staleness, settle_every, start, source_options
         As in `fit_stream`; the stream is not finished.
+    journal : Journal, optional
+        Where the rows of files are noted, as one process would; changed in place.
 
     Yields
     ------
@@ -195,7 +205,8 @@ def stream_partitions(
     if settle_every is not None:
         require_whole("settle_every", settle_every, 1)
     check_supported(model, staleness)
-    run = _Run(client, model, start or Reached(), staleness, settle_every, source_options)
+    start = start or Reached()
+    run = _Run(client, model, start, staleness, settle_every, source_options, journal)
     try:
         yield from run.over(partitions)
     finally:
@@ -242,9 +253,10 @@ class _Run:
         staleness: int,
         settle_every: int | None,
         options: Options | None,
+        journal: Journal | None,
     ) -> None:
         self.client, self.reached, self.staleness = client, start, staleness
-        self.settle_every, self.options = settle_every, options
+        self.settle_every, self.options, self.journal = settle_every, options, journal
         self.name = uuid.uuid4().hex
         self.book = Book(Replica(model, start.partitions), staleness)
         self.flights: dict[int, _Flight] = {}
@@ -271,7 +283,14 @@ class _Run:
                 yield self._apply(flight, outcome)
 
     def _apply(self, flight: _Flight, outcome: Outcome) -> Applied:
+        history = len(vars(self.book.model).get("lineage_", []))
         self.book.apply(outcome)
+        if self.journal is not None and outcome.notes is not None:
+            model = self.book.model
+            events = vars(model).get("lineage_", [])[history:]
+            K = model.state_.n_clusters if "state_" in vars(model) else 0
+            notes, behind = unpacked(outcome.notes), self.reached.records
+            take_notes(self.journal, notes, behind, self.book.renamed, K, events)
         rejects = tuple(
             reject._replace(record=reject.record + self.reached.records)
             for reject in outcome.rejects
@@ -320,7 +339,9 @@ class _Run:
         snapshot, updates = self.book.since(version, base)
         name = name_of(partition, number)
         schema = self.reached.schema
-        task = Task(self.name, number, base, snapshot, updates, name, self.options, schema)
+        before = None if self.journal is None else begin(self.journal, self.reached.records)
+        about = (name, self.options, schema, before)
+        task = Task(self.name, number, base, snapshot, updates, *about)
         where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         block = self.client.compute(partition, **where) if needs_dask(partition) else None
         # The name of a task is new every time: a result is never taken for that of another.
@@ -376,16 +397,11 @@ class _Run:
         try:
             yield
         except Exception as error:
-            self.failed, reached = True, self.reached
+            self.failed = True
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
-            raise StreamError(
-                f"{what}: the first {reached.partitions} partitions are in the model, and no "
-                "others: go on from there with start=error.reached",
-                self.book.model,
-                reached,
-            ) from error
+            raise StreamError(what, self.book.model, self.reached) from error
 
     def close(self) -> None:
         """Call back what is out, and let workers forget the posterior."""

@@ -34,10 +34,16 @@ class Exemplars:
         (log evidence - log h(x) + 12 N) / (N + 50) for N tokens,
 
     of other rows the log evidence.
+
+    Attributes
+    ----------
+    floors : dict
+        Scores that records of a cluster have to exceed, as there are enough elsewhere.
     """
 
     def __init__(self) -> None:
         self._best: dict[int, list[Exemplar]] = {}
+        self.floors: dict[int, float] = {}
 
     def add(
         self,
@@ -60,11 +66,15 @@ class Exemplars:
         for id in np.unique(ids).tolist():
             rows = np.flatnonzero((ids == id) & (shares >= SURE))
             kept = self._best.get(id, [])
-            worst = kept[-1].score if len(kept) == KEPT else -np.inf
+            worst = kept[-1].score if len(kept) == KEPT else self.floors.get(id, -np.inf)
             rows = rows[scores[rows] > worst]
             best = rows[np.argsort(-scores[rows], kind="stable")][:KEPT]
             found = [Exemplar(*_with_score(describe(int(row)), scores[row])) for row in best]
             self._keep(id, [*kept, *found])
+
+    def join(self, id: int, found: list[Exemplar]) -> None:
+        """Take over records of a cluster that were found elsewhere; the best are kept."""
+        self._keep(id, [*self._best.get(id, []), *found])
 
     def _keep(self, id: int, candidates: list[Exemplar]) -> None:
         if candidates:
@@ -77,7 +87,11 @@ class Exemplars:
                 continue
             lost = self._best.pop(event.id, [])
             if event.into is not None:
-                self._keep(event.into, [*self._best.get(event.into, []), *lost])
+                self.join(event.into, lost)
+
+    def ids(self) -> list[int]:
+        """Return the clusters that have some."""
+        return list(self._best)
 
     def of(self, id: int) -> list[Exemplar]:
         """Return the exemplars of a cluster, the best first."""

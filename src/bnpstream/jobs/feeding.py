@@ -1,7 +1,7 @@
 """Feeding a source to a model: batches in, answers out, checkpoints on the way."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from bnpstream.jobs.interrupts import InterruptedJobError, Interrupts
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
 from bnpstream.jobs.readahead import read_ahead
+from bnpstream.jobs.sharing import Partitions, Sharing
 from bnpstream.jobs.status import Answer, Pace, Status
 from bnpstream.mixture import Event
 from bnpstream.runs import RunWriter, Tensors
@@ -51,6 +52,10 @@ class Feed:
         Time that was spent before this process.
     finished : bool
         Whether the source was at its end.
+    sharing : Sharing or None
+        How the run is shared out to workers, if it is.
+    partitions : Partitions or None
+        Which are done, if it is: the first ones.
     """
 
     model: Mixture
@@ -61,6 +66,8 @@ class Feed:
     seconds: float = 0.0
     seconds_in_pass: float = 0.0
     finished: bool = False
+    sharing: Sharing | None = None
+    partitions: Partitions | None = None
 
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
@@ -94,20 +101,48 @@ class Feed:
         answer : callable, optional
             Given what became of the rows of every batch, before it is saved.
         """
+        return self.go_through(self._steps(pace, interrupts, answer), pace, interrupts, on_batch)
+
+    def _steps(
+        self, pace: Pace, interrupts: Interrupts, answer: Callable[[Answer], None] | None
+    ) -> Generator[bool]:
+        """Take batch after batch."""
         batches = read_ahead(self.source.batches(pace.batch_rows, self.position), pace.batch_rows)
+        with closing(batches):
+            while True:
+                with interrupts.waiting():
+                    item = next(batches, None)
+                if item is None:
+                    return
+                self.finished = False
+                self._take(*item, pace, answer)
+                yield True
+
+    def go_through(
+        self,
+        steps: Generator[bool],
+        pace: Pace,
+        interrupts: Interrupts,
+        on_batch: Callable[[Status], None],
+    ) -> bool:
+        """Go through the steps of a source to its end; return False if a signal ended it before.
+
+        Parameters
+        ----------
+        steps : generator of bool
+            Whether it may end after a step, and be saved: what comes after it must not depend on
+            anything else than what is saved.
+        pace, interrupts, on_batch
+            As in `run`.
+        """
         try:
-            with closing(batches):
-                while True:
-                    with interrupts.waiting():
-                        item = next(batches, None)
-                    if item is None:
-                        break
-                    self.finished = False
-                    self._take(*item, pace, answer)
-                    on_batch(self.status())
-                    if interrupts.requested:
+            with closing(steps):
+                for may_end in steps:
+                    stage = "stopping" if interrupts.requested and not may_end else None
+                    on_batch(self.status(stage))
+                    if may_end and interrupts.requested:
                         raise InterruptedJobError
-                    if self._is_time(pace):
+                    if may_end and self._is_time(pace):
                         self.checkpoint()
             if not self.finished:
                 self._finish(pace, interrupts, on_batch)
@@ -128,20 +163,28 @@ class Feed:
     ) -> None:
         """Absorb a batch; what the model refuses is rejected."""
         rejects = list(records.rejects)
-        self._check_budget(rejects, pace, untouched=True)
+        self.check_budget(rejects, pace, untouched=True)
         n_absorbed = 0
         for part, refused in self._absorb(records, position):
             if refused is not None:
                 rejects.append(refused)
-                self._check_budget(rejects, pace, untouched=False)
+                self.check_budget(rejects, pace, untouched=False)
                 continue
             n_absorbed += len(part)
             if answer is not None:
                 answer(Answer(part, self.model, self.model.provisional_))
-        if self.n_rows == 0 and len(records) > 1 and n_absorbed == 0:
+        self.check_any(n_absorbed, len(records), rejects)
+        self.move_on(rejects, position)
+
+    def check_any(self, n_absorbed: int, n_tried: int, rejects: list[Reject]) -> None:
+        """Raise ValueError if all of the first rows are refused: they must be something else."""
+        if self.n_rows == 0 and n_tried > 1 and n_absorbed == 0:
             raise ValueError(
-                f"none of the first {len(records)} records could be used: {rejects[-1].reason}"
+                f"none of the first {n_tried} records could be used: {rejects[-1].reason}"
             )
+
+    def move_on(self, rejects: list[Reject], position: Position) -> None:
+        """Log the rejects of a step; the source is behind it now."""
         rejects.sort(key=_number)  # in any batches the same
         if self.writer is not None:
             self.writer.logs["rejects"].append([reject._asdict() for reject in rejects])
@@ -149,7 +192,7 @@ class Feed:
         self.position = position
         self._trace()
 
-    def _check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
+    def check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
         """Raise TooManyRejectsError if a batch has more rejects than may still come."""
         if pace.max_rejects is None:
             return
@@ -202,16 +245,23 @@ class Feed:
         absorbed = self.model.absorbed_
         events = self._take_events()
         self.journal.note(records, absorbed, events)
-        mean = float(absorbed.rows.log_evidence.mean())
+        self.note_evidence(float(absorbed.rows.log_evidence.mean()))
+
+    def note_evidence(self, mean: float) -> None:
+        """Take the mean of a step into the moving mean."""
         past = mean if np.isnan(self._evidence) else self._evidence
         self._evidence = MOVING * past + (1.0 - MOVING) * mean
 
     def _take_events(self) -> list[Event]:
         """Move the history of clusters from the model to the run directory."""
         events, self.model.lineage_ = self.model.lineage_, []
+        self.log_events(events)
+        return events
+
+    def log_events(self, events: list[Event]) -> None:
+        """Write what became of clusters."""
         if self.writer is not None:
             self.writer.logs["lineage"].append([event._asdict() for event in events])
-        return events
 
     def _finish(
         self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]
@@ -247,9 +297,16 @@ class Feed:
             self._evidence,
             seconds,
             (self.n_rows - self._rows_before) / max(seconds, 1e-9),
-            self.source.progress(),
+            self._fraction(),
             stage or ("prefix" if provisional else "reading"),
+            self.partitions,
         )
+
+    def _fraction(self) -> float | None:
+        """Return which part of the source is behind it, if that is known."""
+        if self.partitions is not None and self.partitions.total is not None:
+            return self.partitions.done / self.partitions.total
+        return self.source.progress()
 
     def _trace(self) -> None:
         """Write where the job stands now and then."""
@@ -294,6 +351,7 @@ class Feed:
             "rejects": self.journal.n_rejects,
             "seconds": self.seconds + began - self._started,
             "finished": self.finished,
+            "partitions": None if self.partitions is None else self.partitions._asdict(),
         }
         self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
         self._saved_at, self._saved_rows = time.perf_counter(), self.n_rows

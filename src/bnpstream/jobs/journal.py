@@ -45,6 +45,11 @@ class Journal:
     ----------
     names : sequence of str, optional
         What the columns are called.
+
+    Attributes
+    ----------
+    waiting : list of Waiting
+        Records whose rows are kept until the prefix is full.
     """
 
     def __init__(self, names: tuple[str, ...] | None = None) -> None:
@@ -52,7 +57,7 @@ class Journal:
         self.trend, self.exemplars = Trend(), Exemplars()
         self.n_tokens: int | None = None
         self.reasons: Counter[str] = Counter()
-        self._waiting: list[Waiting] = []
+        self.waiting: list[Waiting] = []
 
     @property
     def n_rejects(self) -> int:
@@ -68,8 +73,8 @@ class Journal:
     def wait(self, records: Records) -> None:
         """Keep in mind records whose rows wait for more."""
         measured = measure(records.rows)
-        self._count_tokens(measured)
-        self._waiting += [
+        self.count_tokens(measured.n_tokens)
+        self.waiting += [
             Waiting(number, id, self._excerpt(records, i), offset, divisor)
             for i, (number, id, offset, divisor) in enumerate(
                 zip(
@@ -84,12 +89,12 @@ class Journal:
 
     def note(self, records: Records | None, absorbed: Absorbed, events: list[Event]) -> None:
         """Note rows that were absorbed, those that waited first, and what they did to clusters."""
-        rows, waiting = absorbed.rows, self._waiting
+        rows, waiting = absorbed.rows, self.waiting
         measured = None if records is None else measure(records.rows)
         offsets = np.array([one.offset for one in waiting])
         divisors = np.array([one.divisor for one in waiting])
         if measured is not None:
-            self._count_tokens(measured)
+            self.count_tokens(measured.n_tokens)
             offsets = np.append(offsets, measured.offsets)
             divisors = np.append(divisors, measured.divisors)
 
@@ -104,16 +109,17 @@ class Journal:
         self.trend.add(rows.ids, rows.log_evidence, rows.n_clusters)
         self.exemplars.add(rows.ids, rows.shares, scores, describe)
         self.follow(events)
-        self._waiting = []
+        self.waiting = []
 
     def follow(self, events: list[Event]) -> None:
         """Follow merges and deaths."""
         self.trend.follow(events)
         self.exemplars.follow(events)
 
-    def _count_tokens(self, measured: Measure) -> None:
-        if measured.n_tokens is not None:
-            self.n_tokens = (self.n_tokens or 0) + measured.n_tokens
+    def count_tokens(self, n_tokens: int | None) -> None:
+        """Count the tokens of rows; None where they are no documents."""
+        if n_tokens is not None:
+            self.n_tokens = (self.n_tokens or 0) + n_tokens
 
     def _excerpt(self, records: Records, i: int) -> str:
         """Return what a person sees of a record."""
@@ -139,7 +145,7 @@ class Journal:
         document: dict[str, Any] = {
             "tokens": self.n_tokens,
             "reasons": sorted(self.reasons.items()),
-            "waiting": [list(one) for one in self._waiting],
+            "waiting": [list(one) for one in self.waiting],
             "exemplars": self.exemplars.document(),
         }
         return Tensors(self.trend.arrays(), document)
@@ -157,7 +163,7 @@ class Journal:
         counted = {"n_tokens": document["tokens"], "reasons": dict(document["reasons"])}
         journal.n_tokens, reasons = restored(Counted, counted)
         journal.reasons = Counter(reasons)
-        journal._waiting = [restored_row(Waiting, one) for one in document["waiting"]]
+        journal.waiting = [restored_row(Waiting, one) for one in document["waiting"]]
         journal.exemplars = Exemplars.from_document(document["exemplars"])
         return journal
 

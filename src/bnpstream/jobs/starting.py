@@ -1,6 +1,7 @@
 """Beginning a run in a directory, or going on with one."""
 
 import platform
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.model_files import ModelFile
 from bnpstream.jobs.models import Mixture, ModelOptions, check_times, make_model
 from bnpstream.jobs.restoring import restored
+from bnpstream.jobs.sharing import Partitions, Sharing, SharingOptions
 from bnpstream.runs import (
     NAMES,
     RunError,
@@ -50,6 +52,8 @@ class RunOptions:
         Wait for more at the end.
     model_file : ModelFile, optional
         The file that `model` was taken from.
+    sharing : SharingOptions, optional
+        Share the run out to workers, and how.
     """
 
     paths: tuple[str, ...] = ()
@@ -57,9 +61,16 @@ class RunOptions:
     model: ModelOptions = field(default_factory=ModelOptions)
     follow: bool = False
     model_file: ModelFile | None = None
+    sharing: SharingOptions | None = None
 
 
-def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> Feed:
+def start(
+    folder: Path | None,
+    options: RunOptions,
+    *,
+    resume: bool = False,
+    check: Callable[[Mixture], None] | None = None,
+) -> Feed:
     """Return a feed that is ready to run.
 
     Parameters
@@ -70,6 +81,8 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
         What the user says.
     resume : bool
         Go on from the last checkpoint of the directory, if there is one.
+    check : callable, optional
+        Raises if it does not like a new model; nothing is written then.
     """
     if folder is not None and resume and is_run(folder):
         return _go_on(folder, options)
@@ -77,18 +90,30 @@ def start(folder: Path | None, options: RunOptions, *, resume: bool = False) -> 
     source = open_source(list(options.paths), options.source, follow=options.follow)
     make = make_model if options.model_file is None else options.model_file.make_model
     model = make(options.model, source.schema.kind)
+    if check is not None:
+        check(model)
+    sharing = None if options.sharing is None else options.sharing.completed()
     writer = None
     if folder is not None:
         config = {
             "model": asdict(options.model),
             "source": {**source.identity(), "options": asdict(options.source)},
             "schema": {**asdict(source.schema), "names": None},
+            "sharing": None if sharing is None else sharing._asdict(),
             "seed": None,
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         writer = RunWriter.create(folder, config, {NAMES: source.schema.names})
-    return Feed(model, source, Journal(source.schema.names), Position(), writer)
+    return Feed(
+        model,
+        source,
+        Journal(source.schema.names),
+        Position(),
+        writer,
+        sharing=sharing,
+        partitions=None if sharing is None else Partitions(),
+    )
 
 
 def _go_on(folder: Path, options: RunOptions) -> Feed:
@@ -97,6 +122,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     schema, saved, model_options = read_schema(folder, config), *settings_of(folder, config)
     _check_same(options.model, model_options)
     _check_same(options.source, saved)
+    sharing = _sharing_of(folder, config, options.sharing)
     begun_with: list[str] = config["source"]["paths"]
     source = open_source(list(options.paths) or begun_with, saved, schema, follow=options.follow)
     if source.identity()["paths"] != begun_with:
@@ -108,7 +134,15 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
         with intact(folder / "config.json"):
             model = make_model(model_options, schema.kind)
         writer = RunWriter.resume(folder, {})
-        return Feed(model, source, Journal(schema.names), Position(), writer)
+        return Feed(
+            model,
+            source,
+            Journal(schema.names),
+            Position(),
+            writer,
+            sharing=sharing,
+            partitions=None if sharing is None else Partitions(),
+        )
     found = load_checkpoint(folder, schema)
     writer = RunWriter.resume(folder, found.marks)
     return Feed(
@@ -119,7 +153,31 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
         writer,
         seconds=found.totals.seconds,
         finished=found.totals.finished,
+        sharing=sharing,
+        partitions=found.partitions,
     )
+
+
+def _sharing_of(
+    folder: Path, config: dict[str, Any], given: SharingOptions | None
+) -> Sharing | None:
+    """Return how a run is shared out; RunError if that is not what is said now."""
+    found = config.get("sharing")
+    if found is None:
+        if given is not None:
+            raise RunError(
+                f"{folder}: was begun without --dask: leave it out, or give another --out"
+            )
+        return None
+    with intact(folder / "config.json"):
+        saved = restored(Sharing, found)
+    if given is None:
+        raise RunError(
+            f"{folder}: was begun with --dask: give it too; another cluster will do, such as "
+            "local:2"
+        )
+    _check_same(given, saved)
+    return saved
 
 
 class Totals(NamedTuple):
@@ -140,6 +198,7 @@ class Checkpoint(NamedTuple):
     journal: Journal
     position: Position
     marks: dict[str, Mark]
+    partitions: Partitions | None
 
 
 def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
@@ -152,9 +211,14 @@ def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
         if min(*position[:-1], position.offset or 0) < 0:
             raise ValueError(f"position is {position}")
         totals = restored(Totals, {name: document[name] for name in Totals._fields})
+        parts = document.get("partitions")
+        partitions = None if parts is None else restored(Partitions, parts)
+        if partitions is not None and partitions.done < 0:
+            raise ValueError(f"partitions is {partitions}")
         model = ESTIMATORS[document["model"]["estimator"]].from_tensors(found)
         journal = Journal.of(found.arrays, document["journal"], schema.names)
-        return Checkpoint(document, totals, model, journal, position, marks_of(document))
+        marks = marks_of(document)
+        return Checkpoint(document, totals, model, journal, position, marks, partitions)
 
 
 def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
@@ -185,7 +249,9 @@ def settings_of(folder: Path, config: dict[str, Any]) -> tuple[Options, ModelOpt
         return restored(Options, saved), restored(ModelOptions, config["model"])
 
 
-def _check_same(given: Options | ModelOptions, saved: Options | ModelOptions) -> None:
+def _check_same(
+    given: Options | ModelOptions | SharingOptions, saved: Options | ModelOptions | Sharing
+) -> None:
     """Raise RunError if something is said otherwise than when the run was begun."""
     for field_ in fields(given):
         value, before = (getattr(options, field_.name) for options in (given, saved))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bnpstream.jobs.models import Mixture
+from bnpstream.jobs.sharing import Partitions
 from bnpstream.streams import Records
 
 
@@ -45,7 +46,9 @@ class Status(NamedTuple):
     fraction: float | None
     """Of the source that has been read, if its length is known."""
     stage: str
-    """"prefix", "reading" or "finishing"."""
+    """"prefix", "reading", "stopping" or "finishing"."""
+    partitions: Partitions | None = None
+    """Of a run that is shared out to workers."""
 
 
 class Answer(NamedTuple):

@@ -1,0 +1,84 @@
+"""``bnpstream fit --dask``: a run that is shared out to the workers of a cluster."""
+
+import logging
+from contextlib import suppress
+from dataclasses import asdict, replace
+from typing import Any
+
+import typer
+
+from bnpstream.cli.feed import pace_of
+from bnpstream.cli.progress import ProgressDisplay
+from bnpstream.distributed import connect
+from bnpstream.distributed.feeding import SharedFeed, check_model, check_source
+from bnpstream.jobs.feeding import Feed
+from bnpstream.jobs.interrupts import Interrupts
+from bnpstream.jobs.models import Mixture
+from bnpstream.jobs.sharing import SharingOptions
+from bnpstream.jobs.starting import RunOptions, start
+
+LOGGERS = ("distributed", "distributed.client", "tornado.application")
+"""What they say of a cluster that fails, an error of ours says in one line."""
+
+
+def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bool, dict[str, Any]]:
+    """Run a feed to its end; return it, False if a signal ended it, and what is said of it."""
+    pace = pace_of(given)
+    check_source(options)
+    sharing = SharingOptions(given["staleness"])
+
+    def check(model: Mixture) -> None:
+        check_model(model, sharing.completed().staleness)
+
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with connect(given["dask"]) as client:
+        shared = replace(options, sharing=sharing)
+        feed = start(given["out"], shared, resume=given["resume"], check=check)
+        try:
+            work = SharedFeed(client, feed)
+            about = {"cluster": given["dask"], **_about(client, feed)}
+            if not given["quiet"]:
+                _announce(about)
+            with (
+                Interrupts() as interrupts,
+                ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress,
+            ):
+                done = work.run(pace, interrupts, progress)
+        finally:
+            if feed.writer is not None:
+                feed.writer.close()
+    assert feed.partitions is not None
+    about |= {
+        "partitions": feed.partitions.done,
+        "unread": work.unread,
+        "costs": asdict(work.costs),
+    }
+    return feed, done, about
+
+
+def _about(client: Any, feed: Feed) -> dict[str, Any]:
+    """Return what is known of a cluster before anything runs."""
+    assert feed.sharing is not None
+    link = None
+    with suppress(KeyError):  # a scheduler need not have a dashboard
+        link = client.dashboard_link
+    return {
+        "scheduler": client.scheduler.address,
+        "dashboard": link,
+        "workers": len(client.nthreads()),
+        "staleness": feed.sharing.staleness,
+    }
+
+
+def _announce(about: dict[str, Any]) -> None:
+    """Say where to look, and if some workers will have nothing to do."""
+    if about["dashboard"] is not None:
+        typer.echo(f"dashboard: {about['dashboard']}", err=True)
+    busy = about["staleness"] + 1
+    if about["workers"] > busy:
+        typer.echo(
+            f"{about['workers']} workers, of which staleness {about['staleness']} keeps {busy} "
+            f"busy: a new run with --staleness {about['workers'] - 1} uses all of them",
+            err=True,
+        )

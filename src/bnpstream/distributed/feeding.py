@@ -1,0 +1,211 @@
+"""Feeding a source to a model by the workers of a cluster, into a run directory.
+
+The files of a source are its partitions, and workers read them; a Parquet file is cut at its row
+groups. A source that is one file of another format is read by the driver, which hands out blocks of
+its records. A run is saved where nothing is out: there it goes on to the same bits, with whatever
+workers there are then.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from bnpstream.distributed.driving import Costs
+from bnpstream.distributed.partitions import FilePart, renumbered, row_groups
+from bnpstream.distributed.streaming import (
+    Applied,
+    Reached,
+    StreamError,
+    check_supported,
+    stream_partitions,
+)
+from bnpstream.estimator import DocumentMixture
+from bnpstream.jobs.feeding import Feed
+from bnpstream.jobs.interrupts import Interrupts
+from bnpstream.jobs.models import Mixture, OptionError
+from bnpstream.jobs.readahead import read_ahead
+from bnpstream.jobs.sharing import Partitions
+from bnpstream.jobs.starting import RunOptions
+from bnpstream.jobs.status import Pace, Status
+from bnpstream.runs import RunError
+from bnpstream.streams import Position
+
+
+def check_source(options: RunOptions) -> None:
+    """Raise OptionError if a source has no partitions that are the same every time."""
+    way_out = "leave out --dask, or name files that are complete"
+    if "-" in options.paths:
+        raise OptionError(f"--dask needs files, and - is standard input: {way_out}")
+    if options.follow:
+        raise OptionError(f"--dask needs files, and --follow waits for them to grow: {way_out}")
+
+
+def check_model(model: Mixture, staleness: int) -> None:
+    """Raise OptionError if a model cannot start from older posteriors."""
+    try:
+        check_supported(model, staleness)
+    except ValueError as error:
+        if isinstance(model, DocumentMixture):
+            raise OptionError(
+                f"--staleness {staleness}: workers that do not wait for each other need a "
+                "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
+                "--vocab FILE, or --staleness 0, with which one works at a time"
+            ) from error
+        raise OptionError(
+            f"--staleness {staleness}: workers that do not wait for each other pass over rows "
+            "once: leave out --passes, --revisit, --merge-threshold and --half-life, or give "
+            "--staleness 0, with which one works at a time"
+        ) from error
+
+
+@dataclass
+class SharedFeed:
+    """A feed whose rows are absorbed by the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    feed : Feed
+        What is fed, with its `sharing`.
+
+    Attributes
+    ----------
+    unread : list of str
+        Partitions of this process that could not be read at all.
+    costs : Costs
+        What it took.
+    """
+
+    client: Any
+    feed: Feed
+    unread: list[str] = field(default_factory=list)
+    costs: Costs = field(default_factory=Costs)
+
+    def __post_init__(self) -> None:
+        source, sharing, partitions = self.feed.source, self.feed.sharing, self.feed.partitions
+        assert sharing is not None, "start it with RunOptions(sharing=...)"
+        assert partitions is not None
+        self._sharing, self._done = sharing, partitions.done
+        # Workers need not be in the same directory.
+        paths = [str(Path(path).absolute()) for path in source.paths]
+        parts = [part for path in paths for part in _parts_of(path, source.schema.format)]
+        # One file that cannot be cut is read here.
+        self._files = parts if len(parts) > 1 else None
+        self._total = total = None if self._files is None else len(parts)
+        if partitions.done > 0 and partitions.total != total:
+            raise RunError(
+                f"the source has {total or 'other'} partitions, and had {partitions.total} when "
+                "the run was saved: restore its files, or begin another run with another --out"
+            )
+        self.feed.partitions = partitions._replace(total=total)
+        self._positions: deque[Position] = deque()
+        """After every block that is out, where the driver reads them."""
+        self._absorbed = self._so_far()
+
+    def run(self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> bool:
+        """Read the source to its end; return False if a signal ended it before.
+
+        A signal ends it at the next place where it can be saved.
+
+        Parameters
+        ----------
+        pace, interrupts, on_batch
+            As in `Feed.run`.
+        """
+        try:
+            return self.feed.go_through(self._steps(pace), pace, interrupts, on_batch)
+        except StreamError as error:
+            reason = " ".join(error.reason.split())  # Dask's are of many lines
+            raise RunError(
+                f"{reason}: the last checkpoint is unharmed: when the cluster is there "
+                "again, or with another one, go on with --resume"
+            ) from error
+
+    def _steps(self, pace: Pace) -> Generator[bool]:
+        """Apply partition after partition; the run can be saved where all that are out are in."""
+        feed, sharing, done = self.feed, self._sharing, self._done
+        partitions = self._partitions()
+        stream = stream_partitions(
+            self.client,
+            partitions,
+            feed.model,
+            staleness=sharing.staleness,
+            settle_every=sharing.settle_every,
+            start=Reached(done, feed.position.records, feed.source.schema),
+            source_options=feed.source.options,
+            journal=feed.journal,
+        )
+        n_logged = 0
+        with closing(partitions), closing(stream):
+            for applied in stream:
+                feed.finished = False
+                events = vars(feed.model).get("lineage_", [])
+                feed.log_events(events[n_logged:])
+                n_logged = len(events)
+                self._take(applied, pace)
+                settled = applied.reached.partitions % sharing.settle_every == 0
+                if settled:  # until then, partitions that are out may have to look things up in it
+                    events.clear()
+                    n_logged = 0
+                yield settled
+        vars(feed.model).get("lineage_", []).clear()
+
+    def _take(self, applied: Applied, pace: Pace) -> None:
+        """Note what became of a partition."""
+        feed, rejects = self.feed, list(applied.rejects)
+        n_records = applied.reached.records - feed.position.records
+        position = Position(applied.reached.records)
+        if self._positions:
+            path, before = feed.source.paths[0], feed.position.in_file
+            position = self._positions.popleft()
+            rejects = [
+                reject._replace(source=path, line=reject.line + before)
+                if reject.source == applied.name  # a worker counts from the start of its block
+                else reject
+                for reject in rejects
+            ]
+        feed.check_budget(rejects, pace, untouched=False)
+        feed.check_any(applied.n_rows, n_records, rejects)
+        if applied.unread:
+            self.unread.append(applied.name)
+        self.costs = applied.costs
+        feed.seconds_in_pass = applied.costs.working
+        feed.partitions = Partitions(applied.reached.partitions, self._total)
+        feed.move_on(rejects, position)
+        (evidence, rows), self._absorbed = self._absorbed, self._so_far()
+        if self._absorbed[1] > rows:
+            feed.note_evidence((self._absorbed[0] - evidence) / (self._absorbed[1] - rows))
+
+    def _so_far(self) -> tuple[float, int]:
+        """Return the evidence of all rows absorbed, and how many these are."""
+        state = vars(self.feed.model).get("state_")
+        return (0.0, 0) if state is None else (state.log_evidence, state.n_observations)
+
+    def _partitions(self) -> Generator[Any]:
+        """Yield what the source is cut into; those that are done are not read."""
+        if self._files is not None:
+            yield from self._files
+            return
+        source = self.feed.source
+        yield from repeat(None, self._done)
+        # One at a time: joined ones would be longer or shorter as it happens.
+        items = read_ahead(source.batches(self._sharing.part_rows, self.feed.position), 1)
+        first = self.feed.position.records
+        with closing(items):
+            for records, position in items:
+                self._positions.append(position)
+                yield renumbered(records, first)
+                first = position.records
+
+
+def _parts_of(path: str, format: str) -> list[FilePart]:
+    """Return what a file is cut into."""
+    if format == "parquet":
+        with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
+            return row_groups(path)
+    return [FilePart(path)]

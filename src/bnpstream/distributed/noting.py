@@ -1,0 +1,165 @@
+"""The journal of a stream whose rows are absorbed by workers.
+
+A worker notes the rows of its partition in a journal of its own. Its clusters are those of an older
+posterior, and records are numbered from the start of the partition: the driver, which knows what
+became of either, takes the notes over in the order of partitions. What it has then is what one
+process would have noted.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.jobs.description import Exemplar
+from bnpstream.jobs.exemplars import KEPT
+from bnpstream.jobs.journal import Journal, Waiting
+from bnpstream.jobs.models import Mixture
+from bnpstream.mixture import Event
+from bnpstream.streams import Records
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Before(NamedTuple):
+    """What a worker has to know of the journal so far."""
+
+    waiting: list[Waiting]
+    """Records whose rows wait for more, numbered from the start of the partition: below 0."""
+    ids: Integers
+    floors: Floats
+    """What a record has to exceed to be an exemplar of these clusters: others are not looked at."""
+
+
+class Notes(NamedTuple):
+    """What a worker noted of the rows of a partition."""
+
+    ids: Integers
+    """Likeliest cluster of every row, in order, as the following; those that waited first."""
+    evidence: Floats
+    clusters: Integers
+    """Clusters after it."""
+    exemplars: list[tuple[int, list[Exemplar]]]
+    n_tokens: int | None
+    waiting: list[Waiting]
+    """All records that wait now."""
+
+
+class Renamed(NamedTuple):
+    """What clusters of a worker are called by the driver."""
+
+    ids: Integers
+    """Of the worker."""
+    targets: Integers
+
+
+def begin(journal: Journal, n_records: int) -> Before:
+    """Return what a worker has to know that starts after so many records."""
+    exemplars = journal.exemplars
+    full = [id for id in exemplars.ids() if len(exemplars.of(id)) == KEPT]
+    return Before(
+        _numbered(journal.waiting, -n_records),
+        np.array(full, np.int64),
+        np.array([exemplars.of(id)[-1].score for id in full]),
+    )
+
+
+class _Rows:
+    """Keeps what a `Trend` would count."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Integers, Floats, Integers]] = []
+
+    def add(self, ids: Integers, evidence: Floats, clusters: Integers) -> None:
+        """Keep rows."""
+        self.parts.append((ids, evidence, clusters))
+
+    def follow(self, events: list[Event]) -> None:
+        """Leave that to the driver."""
+
+
+class Noting:
+    """A journal of the rows of a partition.
+
+    Parameters
+    ----------
+    before : Before
+        What is known of the journal so far.
+    names : tuple of str, optional
+        What the columns are called.
+    """
+
+    def __init__(self, before: Before, names: tuple[str, ...] | None) -> None:
+        self._journal, self._rows = Journal(names), _Rows()
+        rows: Any = self._rows
+        self._journal.trend = rows
+        self._journal.waiting = before.waiting
+        floors = zip(before.ids.tolist(), before.floors.tolist(), strict=True)
+        self._journal.exemplars.floors = dict(floors)
+
+    def add(self, records: Records, model: Mixture) -> None:
+        """Note rows that a model has just absorbed, or keeps until there are more."""
+        if model.provisional_:
+            self._journal.wait(records)
+        else:
+            self._journal.note(records, model.absorbed_, [])
+
+    def notes(self) -> Notes:
+        """Return all."""
+        journal = self._journal
+        nothing: Any = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+        columns = zip(nothing, *self._rows.parts, strict=True)
+        ids, evidence, clusters = (np.concatenate(column) for column in columns)
+        found = [(id, journal.exemplars.of(id)) for id in journal.exemplars.ids()]
+        return Notes(ids, evidence, clusters, found, journal.n_tokens, journal.waiting)
+
+
+def take_notes(
+    journal: Journal,
+    notes: Notes,
+    n_records: int,
+    renamed: Renamed | None,
+    n_clusters: int,
+    events: list[Event],
+) -> None:
+    """Take over what a worker noted of the next partition.
+
+    Parameters
+    ----------
+    journal : Journal
+        Changed in place.
+    notes : Notes
+        What the worker noted.
+    n_records : int
+        Records before the partition.
+    renamed : Renamed or None
+        What the driver made of its clusters; None if it had the newest posterior.
+    n_clusters : int
+        Clusters after the partition.
+    events : list of Event
+        What became of clusters in this partition.
+    """
+    ids, clusters, names = notes.ids, notes.clusters, None
+    if renamed is not None:
+        names = dict(zip(renamed.ids.tolist(), renamed.targets.tolist(), strict=True))
+        order = np.argsort(renamed.ids)
+        ids = renamed.targets[order[np.searchsorted(renamed.ids, ids, sorter=order)]]
+        # The worker did not see the clusters of others: the number after its rows is known.
+        clusters = clusters + (n_clusters - clusters[-1:].sum())
+    journal.trend.add(ids, notes.evidence, clusters)
+    for id, found in notes.exemplars:
+        journal.exemplars.join(id if names is None else names[id], _numbered(found, n_records))
+    journal.count_tokens(notes.n_tokens)
+    journal.waiting = _numbered(notes.waiting, n_records)
+    journal.follow(events)
+
+
+def _numbered(found: list[Any], by: int) -> list[Any]:
+    """Return records with other numbers; a record without an id has its number instead of one."""
+    return [
+        one._replace(**{name: number + by}, id=number + by if one.id == number else one.id)
+        for one in found
+        for name in ("number" if isinstance(one, Waiting) else "record",)
+        for number in (getattr(one, name),)
+    ]
