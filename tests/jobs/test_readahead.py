@@ -64,6 +64,24 @@ def test_small_batches_that_wait_are_joined():
     assert max(rest) == 8
 
 
+def test_batches_of_different_files_are_not_joined():
+    read = threading.Event()
+
+    def items():
+        for i in range(12):
+            records, position = batch(i, 1)
+            yield records, position._replace(file=i // 5)
+        read.set()
+
+    batches = read_ahead(items(), 100)
+    found = [next(batches)]
+    read.wait(10)
+    found += batches
+    assert [records.numbers[-1] for records, _ in found][-3:] == [4, 9, 11]
+    for records, position in found:
+        assert {number // 5 for number in records.numbers} == {position.file}
+
+
 def test_memory_is_bounded_while_nobody_takes():
     made = []
 

@@ -76,13 +76,21 @@ def _records(item: Item) -> int:
 
 
 def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
-    """Return batches from the front that are no more than a full one together, at least one."""
+    """Return batches from the front that are no more than a full one together, at least one.
+
+    All are of one file, so that the place of a record can be told from where they end.
+    """
     taken: list[Item] = []
     room = batch_rows
-    while waiting and (not taken or _records(waiting[0]) <= room):
+    while waiting and (not taken or (_records(waiting[0]) <= room and _go_on(taken, waiting[0]))):
         taken.append(waiting.popleft())
         room -= _records(taken[-1])
     return taken
+
+
+def _go_on(taken: list[Item], item: Item) -> bool:
+    """Return whether a batch is of the same file as those before it."""
+    return taken[-1][1].file == item[1].file
 
 
 def _joined(items: list[Item]) -> Item:
