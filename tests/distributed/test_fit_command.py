@@ -169,8 +169,8 @@ def test_records_that_the_model_refuses_have_their_place(client, tmp_path, n_fil
     with feed.writer:
         feed.run(Pace(), Interrupts(), lambda status: None)
     run_in_blocks(client, tmp_path / "many", replace(options, sharing=SharingOptions(0)))
-    for run in ("one", "many"):
-        places = [(Path(one["source"]).name, one["line"]) for one in rejects_of(tmp_path / run)]
+    for name in ("one", "many"):
+        places = [(Path(one["source"]).name, one["line"]) for one in rejects_of(tmp_path / name)]
         assert places == [("0.csv", 12), ("0.csv", 152) if n_files == 1 else ("1.csv", 52)]
     assert state(tmp_path / "many")[:2] == state(tmp_path / "one")[:2]
 
