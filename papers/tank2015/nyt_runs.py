@@ -17,6 +17,8 @@ from tank2015.modelling import fixed_prior, mixture, tuned, tuning_found, watche
 from tank2015.steps import Found
 
 ALPHA = 0.5
+PRIORS = {"dp": (1000.0, 1.0), "nig": (100.0, 100.0)}
+"""a and tau of the paper."""
 TUNING = 0.05
 """Share of the corpus that the supplement tunes on; it predicts a twentieth of that."""
 MODELS = {"dp": "DP", "nig": "NIG", "learnt": "NIG, learnt base measure"}
@@ -88,14 +90,9 @@ def describe(**source: Any) -> Found:
     return _parts(**source).found
 
 
-@lru_cache(maxsize=8)
-def _tuned(prior: str, **source: Any) -> Found:
-    return tuning_found(tuned(prior, _parts(**source).tune, ALPHA, held_out=TUNING))
-
-
 def tune(prior: str, **source: Any) -> Found:
     """Search the paper's grid."""
-    return _tuned(prior, **source)
+    return tuning_found(tuned(prior, _parts(**source).tune, ALPHA, held_out=TUNING))
 
 
 def stream(model: str, order: int, **source: Any) -> Found:
@@ -105,7 +102,7 @@ def stream(model: str, order: int, **source: Any) -> Found:
     if model == "learnt":
         learner = StreamingMixture("nig")
     else:
-        learner = mixture(fixed_prior(model, _tuned(model, **source)["best"]), ALPHA)
+        learner = mixture(fixed_prior(model, *PRIORS[model]), ALPHA)
     marks = [*range(parts.every, rows.shape[0], parts.every), rows.shape[0]]
     curve = watched(learner, rows, parts.held_out, marks)
     if order > 0:  # the rest is looked at once
