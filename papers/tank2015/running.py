@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from importlib import import_module
@@ -79,7 +80,12 @@ def reproduce(
     resumed = sum(step.name in journal.done for step in steps)
     tell(Progress(name, "", resumed, len(steps)))
     waiting = [delayed(_run)(step) for step in steps if step.name not in journal.done]
-    with closing(Parallel(n_jobs=n_jobs, return_as="generator_unordered")(waiting)) as records:
+    with (
+        warnings.catch_warnings(),
+        closing(Parallel(n_jobs=n_jobs, return_as="generator_unordered")(waiting)) as records,
+    ):
+        # Corpora that a process keeps look like a leak to joblib, which then starts another one.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
         for record in records:
             journal.add(record)
             tell(Progress(name, record["name"], len(journal.done), len(steps)))
