@@ -3,24 +3,27 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
-LOG := .venv/test-interpreted.log
+LOG := .venv/test-rest.log
 
-.PHONY: demo test test-compiled test-interpreted check bench clean lint
+.PHONY: demo test test-package test-rest check bench clean lint
 
 demo: $(READY)
 	$(BIN)/bnpstream demo --out demo-out
 
-# Both engines at a time: the second says what happened when it is done.
+# Two halves at a time: the second says what happened when it is done.
 test: lint
-	$(MAKE) --no-print-directory -j 2 test-compiled test-interpreted
+	$(MAKE) --no-print-directory -j 2 test-package test-rest
 
-test-compiled:
-	$(BIN)/python -m pytest
+SECOND := tests/papers tests/docs docs papers README.md
+FIRST := $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) src
 
-test-interpreted:
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests > $(LOG) 2>&1 \
-		|| { cat $(LOG); exit 1; }
-	tail -n 1 $(LOG)
+test-package:
+	$(BIN)/python -m pytest $(FIRST)
+
+test-rest:
+	{ NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests \
+		&& $(BIN)/python -m pytest $(SECOND); } > $(LOG) 2>&1 || { cat $(LOG); exit 1; }
+	grep -E '^=+ .* in .*=$$' $(LOG)
 
 # Everything of `make test`, then the slow statistical tests, then speed by the memory floor.
 check: test
