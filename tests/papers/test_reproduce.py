@@ -160,5 +160,5 @@ def test_committed_results_are_whole():
             for ending in endings:
                 assert (folder / "results" / f"{exhibit['name']}{ending}").is_file()
         for claim in results["claims"]:
-            assert claim["text"] in page
-            assert claim["ours"] in page
+            for said in (claim["text"], claim["ours"]):
+                assert said.replace("|", "\\|") in page  # else it would end a cell of the table
