@@ -14,14 +14,16 @@ import numpy as np
 
 from bnpstream import StreamingMixture
 from bnpstream.distributed import absorbing
+from bnpstream.distributed import partitions as reading
 from bnpstream.distributed.driving import Book
+from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Task
 from bnpstream.distributed.partitions import FilePart
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.streaming import is_head
 
 STEPS = {
-    "read": (absorbing, "read"),
+    "read": (reading, "read"),
     "update": (Replica, "apply"),
     "copy": (Replica, "working_copy"),
     "pass": (absorbing, "absorb_sound"),
@@ -57,8 +59,8 @@ def stopwatches() -> Iterator[dict[str, float]]:
             setattr(owner, attribute, originals[name])
 
 
-def play(paths: list[str], staleness: int, held_out: Any) -> dict[str, Any]:
-    """Return what every partition cost, and how good the posterior is.
+def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[str, Any]:
+    """Play workers that take turns; return what partitions cost, and how good the posterior is.
 
     Returns
     -------
@@ -66,20 +68,26 @@ def play(paths: list[str], staleness: int, held_out: Any) -> dict[str, Any]:
         "steps": a list a step, in the order of partitions, in seconds; "resolve" and "bytes" are
         the driver's. "head": partitions at the beginning that started from the newest posterior.
     """
+    keep_freed_memory()
     model = StreamingMixture(n_jobs=1)
     book = Book(Replica(model, 0), staleness)
-    worker, settled = Replica.of(book.replica.snapshot()), 0
+    replicas = [Replica.of(book.replica.snapshot()) for _ in range(workers)]
+    head = 0
     steps: dict[str, list[float]] = defaultdict(list)
     with stopwatches() as seconds:
         for number, path in enumerate(paths):
-            if is_head(model):
-                settled = number
-            base = max(number - staleness, settled)
+            first = is_head(model)
+            base = number if first else max(number - staleness, head)
+            head, turn = head + first, number % workers
+            snapshot, updates = book.since(replicas[turn].version, base)
+            if snapshot is not None:  # it was long idle, at the beginning
+                replicas[turn] = Replica.of(snapshot)
+            worker = replicas[turn]
             seconds.clear()
-            for update in book.since(worker.version, base)[1]:
+            for update in updates:
                 worker.apply(update)
             task = Task("", number, base, None, (), path, None, None)
-            outcome = absorbing._absorb(task, worker, absorbing.read(FilePart(path), None, None))
+            outcome = absorbing._absorb(task, worker, reading.read(FilePart(path), None, None))
             for name in STEPS:
                 steps[name].append(seconds[name])
             began = time.thread_time()
@@ -88,7 +96,7 @@ def play(paths: list[str], staleness: int, held_out: Any) -> dict[str, Any]:
             steps["bytes"].append(float(book._updates[-1].nbytes))
     model.finish()
     return {
-        "head": settled + 1,
+        "head": head,
         "steps": dict(steps),
         "clusters": model.n_clusters_,
         "score": model.score(held_out),

@@ -25,8 +25,8 @@ from dask_costs import dask_overhead, play
 from measure import arguments, machine, save
 
 READ_ROWS = 4096
-COSTS = {3_500: (1, 63), 7_000: (1, 4, 16), 14_000: (1, 4, 9), 28_000: (1, 4)}
-"""By documents of a partition: staleness."""
+COSTS = {3_500: (1, 2, 8, 32), 7_000: (1, 2, 8, 16), 14_000: (1, 2, 4, 8), 28_000: (1, 2, 4)}
+"""By documents of a partition: workers that are played, one more than the staleness or one."""
 
 
 class Case(NamedTuple):
@@ -88,6 +88,7 @@ def parallel(
                 "workers_cpu": costs.working,
                 "driver_cpu": time.process_time() - cpu,
                 "resolving": costs.resolving,
+                "sending": costs.sending,
                 "waiting": costs.waiting,
                 "bytes": costs.received / len(paths),
                 "sent": costs.sent,
@@ -102,7 +103,7 @@ def parallel(
 
 def better(run: dict[str, Any], alone: dict[str, Any]) -> float:
     """Return how much better a log-likelihood is, relative to that of one process."""
-    return (run["score"] - alone["score"]) / abs(alone["score"])
+    return float((run["score"] - alone["score"]) / abs(alone["score"]))
 
 
 def show_alone(name: str, form: str, alone: dict[str, Any]) -> None:
@@ -161,10 +162,11 @@ def new() -> StreamingMixture:
 def measure_costs(corpus: Corpus, folder: Path) -> dict[str, Any]:
     """Return the costs of steps."""
     found = []
-    for part, stalenesses in COSTS.items():
+    for part, numbers in COSTS.items():
         paths = write(folder / f"costs-{part}", "npz", corpus, part)
-        for staleness in stalenesses:
-            costs = play(paths, staleness, corpus.held_out)
+        for workers in numbers:
+            staleness = max(workers - 1, 1)
+            costs = play(paths, workers, staleness, corpus.held_out)
             half = len(paths) // 2
             means = {
                 name: sum(values[half:]) / len(values[half:])
@@ -174,8 +176,8 @@ def measure_costs(corpus: Corpus, folder: Path) -> dict[str, Any]:
                 f"{name} {value / 1e3:.0f} kB" if name == "bytes" else f"{name} {1e3 * value:.0f}"
                 for name, value in means.items()
             )
-            print(f"  parts of {part:6,d}, staleness {staleness:2d}, ms: {shown}", flush=True)
-            found.append({"part": part, "staleness": staleness} | costs)
+            print(f"  parts of {part:6,d}, {workers:2d} workers, ms: {shown}", flush=True)
+            found.append({"part": part, "workers": workers, "staleness": staleness} | costs)
     with connect("local:1") as client:
         return {"played": found, "dask": dask_overhead(client)}
 
