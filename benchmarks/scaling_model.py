@@ -1,4 +1,4 @@
-"""A stream on a cluster that is not there: when would driver, network and workers do what?
+"""A stream on a cluster that is not there: when driver, network and workers would do what.
 
 Every step of `fit_stream` is a job of one of four kinds of servers, each of which does one job at a
 time: the driver's thread, Dask's scheduler, the network link of the two, and every worker. What a
