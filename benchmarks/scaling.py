@@ -15,7 +15,7 @@ import numpy as np
 
 from measure import arguments, save
 from scaling_chart import draw
-from scaling_model import Costs, Outcome, simulate
+from scaling_model import Costs, Line, Outcome, simulate
 
 STORED = Path(__file__).with_name("scaling.json")
 WORKERS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
@@ -107,11 +107,9 @@ def variants(costs: dict[int, Costs], base: int) -> dict[str, tuple[Costs, Any]]
         "1 Gbit/s": (replace(usual, bandwidth=GIGABIT), None),
         "25 Gbit/s": (replace(usual, bandwidth=25 * GIGABIT), None),
         "half as many entries a delta": (usual.sparser(0.5), None),
-        "updates from worker to worker": (
-            replace(usual, bandwidth=np.inf, byte=0.0),
-            None,
-        ),
+        "updates from worker to worker": (replace(usual, bandwidth=np.inf, byte=0.0), None),
         "matching takes half as long": (replace(usual, resolve=usual.resolve.times(0.5)), None),
+        "nothing to match": (replace(usual, resolve=Line(usual.update, 0.0)), None),
         "four drivers below one": (tree(usual, 4, power), None),
     }
 
@@ -134,8 +132,7 @@ def main() -> None:
     options = parser.parse_args()
     figures = json.loads(options.costs.read_text())
     costs = by_part(figures)
-    one = figures["news"]["alone"]["npz"]
-    alone = one["rows"] / one["cpu"]
+    alone = options.part / costs[options.part].alone
     print(f"costs of {options.costs.name}: {figures['machine']}; one process {alone:,.0f} rows/s")
     for part, c in costs.items():
         print(

@@ -43,6 +43,8 @@ class Costs:
     ----------
     part : int
         Rows of a partition.
+    alone : float
+        Read and pass: what one process, without Dask, does with it.
     work : float
         A worker's steps that are its own: read, pass, find out what changed, pack it.
     update : float
@@ -58,6 +60,7 @@ class Costs:
     """
 
     part: int
+    alone: float
     work: float
     update: float
     copy: Line
@@ -81,6 +84,7 @@ class Costs:
         updates = [m["update"] / w for m, w in zip(means, workers, strict=True)]
         return cls(
             part=played[0]["part"],
+            alone=float(np.mean([m["read"] + m["pass"] for m in means])),
             work=float(np.mean([sum(m[name] for name in WORK) for m in means])),
             update=float(np.mean(updates)),
             copy=Line.through(workers, [m["copy"] for m in means]),
@@ -103,7 +107,10 @@ class Costs:
     def larger(self, factor: float, growth: float) -> "Costs":
         """Return the costs of larger partitions, whose changes grow with a power of their rows."""
         return replace(
-            self.sparser(factor**growth), part=round(factor * self.part), work=factor * self.work
+            self.sparser(factor**growth),
+            part=round(factor * self.part),
+            alone=factor * self.alone,
+            work=factor * self.work,
         )
 
 
@@ -151,7 +158,8 @@ def simulate(costs: Costs, workers: int, staleness: int, *, head: int = 0, n: in
         Partitions; 0: as many as are needed to forget the beginning.
     """
     n = n or 40 * max(workers, staleness)
-    driver, scheduler, down, up = Server(), Server(), Server(), Server()
+    driver, down, up = Server(), Server(), Server()
+    scheduler, receiver = Server(), Server()  # one thread that does either when there is something
     hands = [Server() for _ in range(workers)]
     versions, catching, arrived = [0] * workers, 0.0, [0.0] * n
     size, resolve = costs.size.at(staleness), costs.resolve.at(staleness)
@@ -176,12 +184,12 @@ def simulate(costs: Costs, workers: int, staleness: int, *, head: int = 0, n: in
                 break
             hand_out(next_out, base)
             next_out += 1
-        ready = scheduler.do(arrived[version], size * costs.byte)
+        ready = receiver.do(arrived[version], size * costs.byte)
         driver.do(ready, resolve if version >= head else 0.0)
     total = driver.free
     busy = {
         "driver": driver.worked / total,
-        "scheduler": scheduler.worked / total,
+        "scheduler": (scheduler.worked + receiver.worked) / total,
         "link": max(down.worked, up.worked) / total,
         "workers": sum(hand.worked for hand in hands) / (workers * total),
         "catching up": catching / (workers * total),
