@@ -160,7 +160,7 @@ def new() -> StreamingMixture:
 
 
 def measure_costs(corpus: Corpus, folder: Path) -> dict[str, Any]:
-    """Return the costs of steps."""
+    """Return the costs of steps, in the mean over the later half of the stream."""
     found = []
     for part, numbers in COSTS.items():
         paths = write(folder / f"costs-{part}", "npz", corpus, part)
@@ -177,7 +177,8 @@ def measure_costs(corpus: Corpus, folder: Path) -> dict[str, Any]:
                 for name, value in means.items()
             )
             print(f"  parts of {part:6,d}, {workers:2d} workers, ms: {shown}", flush=True)
-            found.append({"part": part, "workers": workers, "staleness": staleness} | costs)
+            case = {"part": part, "workers": workers, "staleness": staleness}
+            found.append(case | costs | {"steps": means})
     with connect("local:1") as client:
         return {"played": found, "dask": dask_overhead(client)}
 

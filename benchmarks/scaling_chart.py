@@ -67,6 +67,6 @@ def _quality(panel: Axes, figures: dict[str, Any]) -> None:
     panel.axhline(0.0, color=QUIET, linewidth=0.8)
     panel.set(xscale="log", xlabel="documents behind", ylabel="held-out log-likelihood")
     panel.xaxis.set_major_formatter(FuncFormatter(thousands))
-    panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+    panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=3))
     panel.set_title("Quality against one process, measured", fontsize=10)
     tidy(panel)
