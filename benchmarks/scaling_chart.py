@@ -46,7 +46,8 @@ def _speeds(
     runs = [r for r in figures["news"]["runs"] if r["form"] == "npz" and r["part"] == part]
     points = {w: [r for r in runs if r["workers"] == w and r["staleness"] > 0] for w in (1, 2)}
     best = {w: rows / min(r["wall"] for r in some) for w, some in points.items() if some}
-    panel.plot(list(best), list(best.values()), "x", color="black", label="measured, 14k")
+    label = f"measured, {thousands(part)}, load {figures['machine']['load'][1]:.0f}"
+    panel.plot(list(best), list(best.values()), "x", color="black", label=label)
     panel.set(xscale="log", yscale="log", xlabel="workers", ylabel="documents a second")
     panel.set_xticks([1, 2, 4, 8, 16, 32, 64])
     panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
