@@ -1,69 +1,53 @@
-"""One pass over files by one process, and by two workers of a Dask cluster: speed and quality.
+"""One pass over files by one process, and by the workers of a Dask cluster: speed and quality.
 
 - news: a synthetic corpus of the size of the paper's New York Times corpus, 266,000 documents of
-  7841 words, in 19 files; 4,000 further documents are held out.
+  7841 words, as .npz that is not packed and as gzipped docword files; 4,000 further documents are
+  held out.
 - kos, nyt8447: real corpora, in files of a tenth of them; a fifth is held out.
+- costs: the steps of workers and driver, one by one, on news (`dask_costs.py`).
 
-Both sides read the same files. "wall" is by the clock, least of the repetitions, on a machine that
-others may use; "cpu" are seconds that processes worked: the one, both workers on their tasks, and
-the driver, in which Dask's scheduler runs too. "bound" is what these seconds allow on two cores
-that nobody else uses: the one process's over half of all of the others'. "loss" is what held-out
-documents lose in log-likelihood against the one process.
+Both sides read the same files. "wall" is by the clock, the least of the repetitions; "cpu" are
+seconds that processes worked: the one, all workers on their tasks, and the driver, in which Dask's
+scheduler runs too. "held out" is how much better the log-likelihood is than that of the one
+process, relative to it. `scaling.py` goes on from the JSON file.
 """
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-from distributed import Client, LocalCluster
-from scipy.sparse import csr_array, save_npz, vstack
+from typing import Any, NamedTuple
 
 from bnpstream import StreamingMixture
-from bnpstream.datasets import load_kos, load_nyt8447, synthetic_corpus_blocks
-from bnpstream.distributed import fit_stream
+from bnpstream.distributed import connect, fit_stream
 from bnpstream.streams import open_source
+from dask_corpora import CORPORA, Corpus, write
+from dask_costs import dask_overhead, play
 from measure import arguments, machine, save
 
 READ_ROWS = 4096
-HELD_OUT = 4_000
-NEWS_PART = 14_000
-STALENESS = (0, 1, 2, 3)
+COSTS = {3_500: (1, 2, 8, 32), 7_000: (1, 2, 8, 16), 14_000: (1, 2, 4, 8), 28_000: (1, 2, 4)}
+"""By documents of a partition: workers that are played, one more than the staleness or one."""
 
 
-def news() -> tuple[Iterator[Any], Any]:
-    """Return blocks of rows a file, and rows to hold out."""
-    parts: list[Any] = []
-    blocks = synthetic_corpus_blocks(266_000 + HELD_OUT, block_rows=2_000)
-    for block in blocks:
-        parts.append(block.counts)
-    held_out = vstack(parts[-HELD_OUT // 2_000 :], format="csr")
-    per_file = NEWS_PART // 2_000
-    starts = range(0, len(parts) - HELD_OUT // 2_000, per_file)
-    return (vstack(parts[i : i + per_file], format="csr") for i in starts), held_out
+class Case(NamedTuple):
+    """A way to share a corpus out."""
+
+    form: str
+    part: int
+    workers: int
+    staleness: int
 
 
-def tenths(counts: Any) -> tuple[Iterator[Any], Any]:
-    """Return four fifths of a corpus in eight parts, and the rest."""
-    part = counts.shape[0] // 10
-    return (csr_array(counts[i * part : (i + 1) * part]) for i in range(8)), counts[8 * part :]
-
-
-PARTS = {
-    "news": news,
-    "kos": lambda: tenths(load_kos().counts),
-    "nyt8447": lambda: tenths(load_nyt8447().counts),
-}
-
-
-def write(folder: Path, blocks: Iterator[Any]) -> list[str]:
-    """Write a file a block; return their names."""
-    paths = []
-    for i, block in enumerate(blocks):
-        paths.append(str(folder / f"{i:03d}.npz"))
-        save_npz(paths[-1], block, compressed=False)
-    return paths
+def cases(name: str, corpus: Corpus) -> list[Case]:
+    """Return the ways to share a corpus out."""
+    if name != "news":
+        part = corpus.blocks[0].shape[0]
+        return [Case("npz", part, 2, staleness) for staleness in range(5)]
+    found = [Case("npz", 14_000, 2, staleness) for staleness in range(5)]
+    found += [Case("npz", part, 2, 2) for part in (7_000, 28_000)]
+    found += [Case("uci", part, 2, 2) for part in (7_000, 14_000)]
+    found += [Case("uci", 14_000, 2, 1)]
+    return found + [Case(form, 14_000, 1, 1) for form in ("npz", "uci")]
 
 
 def one_process(paths: list[str]) -> Any:
@@ -98,71 +82,130 @@ def parallel(
         began, cpu = time.perf_counter(), time.process_time()
         result = fit_stream(client, paths, StreamingMixture(n_jobs=1), staleness=staleness)
         costs = result.costs
-        resolved = len(paths) - 1
         found.append(
             {
                 "wall": time.perf_counter() - began,
-                "workers": costs.working,
-                "driver": time.process_time() - cpu,
-                "resolving_ms": 1e3 * costs.resolving / resolved,
+                "workers_cpu": costs.working,
+                "driver_cpu": time.process_time() - cpu,
+                "resolving": costs.resolving,
+                "sending": costs.sending,
+                "waiting": costs.waiting,
                 "bytes": costs.received / len(paths),
                 "sent": costs.sent,
                 "matched": costs.n_matched,
                 "born": costs.n_born,
             }
         )
-    best = {name: min(run[name] for run in found) for name in found[0]}
-    return best | {"clusters": result.model.n_clusters_, "score": result.model.score(held_out)}
+    best = min(found, key=lambda run: run["wall"])
+    model = result.model
+    return best | {"clusters": model.n_clusters_, "score": model.score(held_out)}
 
 
-def show(name: str, alone: dict[str, Any], found: dict[int, dict[str, Any]]) -> None:
-    rate = alone["rows"] / alone["wall"]
+def better(run: dict[str, Any], alone: dict[str, Any]) -> float:
+    """Return how much better a log-likelihood is, relative to that of one process."""
+    return float((run["score"] - alone["score"]) / abs(alone["score"]))
+
+
+def show_alone(name: str, form: str, alone: dict[str, Any]) -> None:
     print(
-        f"{name}: {alone['rows']:,d} documents, one process {alone['wall']:.2f} s by the clock, "
-        f"{alone['cpu']:.2f} s cpu ({rate:,.0f} documents/s), {alone['clusters']} clusters"
+        f"{name}, {form}: {alone['rows']:,d} documents, one process {alone['wall']:.2f} s, "
+        f"{alone['cpu']:.2f} s cpu ({alone['rows'] / alone['wall']:,.0f} documents/s), "
+        f"{alone['clusters']} clusters",
+        flush=True,
     )
-    for staleness, run in found.items():
-        cpu = run["workers"] + run["driver"]
-        print(
-            f"  staleness {staleness}: {alone['wall'] / run['wall']:.2f} times as fast, "
-            f"bound {2 * alone['cpu'] / cpu:.2f}; cpu of workers {run['workers']:.2f} s, of the "
-            f"driver {run['driver']:.2f} s ({run['driver'] / cpu:.1%}); "
-            f"{run['bytes'] / 1e3:,.0f} kB a delta, {run['resolving_ms']:.0f} ms to match and add; "
-            f"{run['matched']} matched, {run['born']} born, {run['clusters']} clusters; "
-            f"loss {1 - run['score'] / alone['score']:+.4%}".replace("loss -", "gain "),
-            flush=True,
-        )
+
+
+def show(case: Case, run: dict[str, Any], alone: dict[str, Any]) -> None:
+    cpu = run["workers_cpu"] + run["driver_cpu"]
+    print(
+        f"  {case.form} in parts of {case.part:6,d}, {case.workers} workers, staleness "
+        f"{case.staleness}: {run['wall']:5.2f} s, {alone['wall'] / run['wall']:.2f} times as fast; "
+        f"cpu of workers {run['workers_cpu']:.2f} s, of the driver {run['driver_cpu']:.2f} s "
+        f"({run['driver_cpu'] / cpu:.0%}); {run['bytes'] / 1e3:,.0f} kB a delta, "
+        f"{1e3 * run['resolving'] * case.part / alone['rows']:.0f} ms to match and add; "
+        f"{run['matched']} matched, {run['born']} born, {run['clusters']} clusters; "
+        f"held out {better(run, alone):+.4%}",
+        flush=True,
+    )
+
+
+def run_corpus(name: str, corpus: Corpus, folder: Path, repetitions: int) -> dict[str, Any]:
+    """Return the figures of a corpus."""
+    todo = cases(name, corpus)
+    files = {
+        (form, part): write(folder / f"{form}-{part}", form, corpus, part)
+        for form, part in dict.fromkeys(case[:2] for case in todo)
+    }
+    alone = {}
+    for form in dict.fromkeys(case.form for case in todo):
+        paths = next(files[key] for key in files if key[0] == form)
+        one_process(paths[:2]).score(corpus.held_out[:10])  # compile
+        alone[form] = serial(paths, corpus.held_out, repetitions)
+        show_alone(name, form, alone[form])
+    runs = []
+    for workers in sorted({case.workers for case in todo}):
+        with connect(f"local:{workers}") as client:
+            for form in alone:  # compile on all workers
+                fit_stream(client, next(files[key] for key in files if key[0] == form)[:6], new())
+            for case in (case for case in todo if case.workers == workers):
+                paths = files[case[:2]]
+                run = parallel(client, paths, corpus.held_out, case.staleness, repetitions)
+                show(case, run, alone[case.form])
+                runs.append(case._asdict() | run)
+    return {"alone": alone, "runs": runs}
+
+
+def new() -> StreamingMixture:
+    return StreamingMixture(n_jobs=1)
+
+
+def measure_costs(corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """Return the costs of steps, in the mean over the later half of the stream."""
+    found = []
+    for part, numbers in COSTS.items():
+        paths = write(folder / f"costs-{part}", "npz", corpus, part)
+        for workers in numbers:
+            staleness = max(workers - 1, 1)
+            costs = play(paths, workers, staleness, corpus.held_out)
+            half = len(paths) // 2
+            means = {
+                name: sum(values[half:]) / len(values[half:])
+                for name, values in costs["steps"].items()
+            }
+            shown = ", ".join(
+                f"{name} {value / 1e3:.0f} kB" if name == "bytes" else f"{name} {1e3 * value:.0f}"
+                for name, value in means.items()
+            )
+            print(f"  parts of {part:6,d}, {workers:2d} workers, ms: {shown}", flush=True)
+            case = {"part": part, "workers": workers, "staleness": staleness}
+            found.append(case | costs | {"steps": means})
+    with connect("local:1") as client:
+        return {"played": found, "dask": dask_overhead(client)}
 
 
 def main() -> None:
-    """Print a line for every staleness."""
+    """Print a line a case."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts")
-    parser.add_argument("--workers", type=int, default=2, help="worker processes")
-    parser.add_argument("--part", choices=PARTS, action="append", help="only these corpora")
+    parser.add_argument("--repeat", type=int, default=3, help="repetitions; the fastest counts")
+    parts = [*CORPORA, "costs"]
+    parser.add_argument("--part", choices=parts, action="append", help="only these")
     options = parser.parse_args()
-    print(f"{options.workers} workers, best of {options.repeat}; {machine()}")
+    print(f"best of {options.repeat}; {machine()}")
     results: dict[str, Any] = {}
-    sizes = {"n_workers": options.workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(**sizes) as cluster, Client(cluster) as client:
-        for name in options.part or PARTS:
-            with TemporaryDirectory() as folder:
-                try:
-                    blocks, held_out = PARTS[name]()
-                except FileNotFoundError as error:
-                    print(f"{name}: {error}")
-                    continue
-                paths = write(Path(folder), blocks)
-                one_process(paths[:2]).score(held_out[:10])  # compile
-                client.run(one_process, paths[:2])
-                alone = serial(paths, held_out, options.repeat)
-                found = {
-                    staleness: parallel(client, paths, held_out, staleness, options.repeat)
-                    for staleness in STALENESS
-                }
-            results[name] = {"alone": alone, "staleness": found}
-            show(name, alone, found)
-    save({"workers": options.workers, "corpora": results}, options.json)
+    made: dict[str, Corpus] = {}
+    for name in options.part or parts:
+        source = "news" if name == "costs" else name
+        with TemporaryDirectory() as folder:
+            try:
+                corpus = made[source] = made.get(source) or CORPORA[source]()
+            except FileNotFoundError as error:
+                print(f"{name}: {error}")
+                continue
+            if name == "costs":
+                results[name] = measure_costs(corpus, Path(folder))
+            else:
+                results[name] = run_corpus(name, corpus, Path(folder), options.repeat)
+    save(results, options.json)
 
 
 if __name__ == "__main__":

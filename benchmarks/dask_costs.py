@@ -1,0 +1,119 @@
+"""What the steps of a stream on Dask cost: worker and driver in turn in one process, without Dask.
+
+The posterior depends on partitions and staleness only, so one process can play any number of
+workers. Seconds are those that the thread worked.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from bnpstream import StreamingMixture
+from bnpstream.distributed import absorbing
+from bnpstream.distributed import partitions as reading
+from bnpstream.distributed.driving import Book
+from bnpstream.distributed.memory import keep_freed_memory
+from bnpstream.distributed.messages import Task
+from bnpstream.distributed.partitions import FilePart
+from bnpstream.distributed.replicas import Replica
+from bnpstream.distributed.streaming import is_head
+
+STEPS = {
+    "read": (reading, "read"),
+    "update": (Replica, "apply"),
+    "copy": (Replica, "working_copy"),
+    "pass": (absorbing, "absorb_sound"),
+    "diff": (absorbing, "added"),
+    "pack": (absorbing, "packed"),
+}
+"""By name: where the function of a worker's step is looked up."""
+
+
+@contextmanager
+def stopwatches() -> Iterator[dict[str, float]]:
+    """Let every step add its seconds to what is yielded."""
+    seconds: dict[str, float] = defaultdict(float)
+    originals = {name: getattr(owner, attribute) for name, (owner, attribute) in STEPS.items()}
+
+    def timed(name: str) -> Any:
+        def step(*args: Any) -> Any:
+            began = time.thread_time()
+            try:
+                found = originals[name](*args)
+                return list(found) if name == "pass" else found  # a generator works when asked
+            finally:
+                seconds[name] += time.thread_time() - began
+
+        return step
+
+    for name, (owner, attribute) in STEPS.items():
+        setattr(owner, attribute, timed(name))
+    try:
+        yield seconds
+    finally:
+        for name, (owner, attribute) in STEPS.items():
+            setattr(owner, attribute, originals[name])
+
+
+def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[str, Any]:
+    """Play workers that take turns; return what partitions cost, and how good the posterior is.
+
+    Returns
+    -------
+    costs : dict
+        "steps": a list a step, in the order of partitions, in seconds; "resolve" and "bytes" are
+        the driver's. "head": partitions at the beginning that started from the newest posterior.
+    """
+    keep_freed_memory()
+    model = StreamingMixture(n_jobs=1)
+    book = Book(Replica(model, 0), staleness)
+    replicas = [Replica.of(book.replica.snapshot()) for _ in range(workers)]
+    head = 0
+    steps: dict[str, list[float]] = defaultdict(list)
+    with stopwatches() as seconds:
+        for number, path in enumerate(paths):
+            first = is_head(model)
+            base = number if first else max(number - staleness, head)
+            head, turn = head + first, number % workers
+            snapshot, updates = book.since(replicas[turn].version, base)
+            if snapshot is not None:  # it was long idle, at the beginning
+                replicas[turn] = Replica.of(snapshot)
+            worker = replicas[turn]
+            seconds.clear()
+            for update in updates:
+                worker.apply(update)
+            task = Task("", number, base, None, (), path, None, None)
+            outcome = absorbing._absorb(task, worker, reading.read(FilePart(path), None, None))
+            for name in STEPS:
+                steps[name].append(seconds[name])
+            began = time.thread_time()
+            book.apply(outcome)
+            steps["resolve"].append(time.thread_time() - began)
+            steps["bytes"].append(float(book._updates[-1].nbytes))
+    model.finish()
+    return {
+        "head": head,
+        "steps": dict(steps),
+        "clusters": model.n_clusters_,
+        "score": model.score(held_out),
+        "matched": book.costs.n_matched,
+        "born": book.costs.n_born,
+    }
+
+
+def dask_overhead(client: Any) -> dict[str, float]:
+    """Return seconds that driver and scheduler work for a task, and for a byte sent with one."""
+    found = {}
+    for size in (0, 1 << 22):
+        load = np.random.default_rng(0).bytes(size)
+        took = []
+        for number in range(60):
+            began = time.process_time()
+            client.submit(len, load, key=f"len-{size}-{number}").result()
+            took.append(time.process_time() - began)
+        found[size] = float(np.median(took))
+    return {"task": found[0], "byte": (found[1 << 22] - found[0]) / (1 << 22)}
