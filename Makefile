@@ -14,7 +14,7 @@ demo: $(READY)
 test: lint
 	$(MAKE) --no-print-directory -j 2 test-package test-rest
 
-SECOND := tests/papers tests/docs docs papers README.md
+SECOND := tests/browser tests/distributed tests/papers tests/docs docs papers README.md
 FIRST := $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) src
 
 test-package:
