@@ -16,11 +16,11 @@ from bnpstream import StreamingMixture
 from bnpstream.distributed import absorbing
 from bnpstream.distributed import partitions as reading
 from bnpstream.distributed.driving import Book
+from bnpstream.distributed.handing_out import is_head
 from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Task
 from bnpstream.distributed.partitions import FilePart
 from bnpstream.distributed.replicas import Replica
-from bnpstream.distributed.streaming import is_head
 
 STEPS = {
     "read": (reading, "read"),

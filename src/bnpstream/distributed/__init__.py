@@ -19,14 +19,8 @@ from bnpstream.distributed.mapping import (
     score_samples,
 )
 from bnpstream.distributed.parallel_ep import fit_ep
-from bnpstream.distributed.streaming import (
-    Applied,
-    Reached,
-    StreamError,
-    StreamResult,
-    fit_stream,
-    stream_partitions,
-)
+from bnpstream.distributed.reaching import Applied, Reached, StreamError, StreamResult
+from bnpstream.distributed.streaming import fit_stream, stream_partitions
 
 __all__ = [
     "Applied",

@@ -9,10 +9,16 @@ import dask
 import numpy as np
 from dask.base import is_dask_collection
 from distributed import Client, Future
-from scipy.sparse import issparse, vstack
+from scipy.sparse import issparse
 
 from bnpstream.distributed.partitions import READ_ROWS, delayed_blocks, rows_of
 from bnpstream.streams import open_source
+from bnpstream.streams.stacking import stacked
+
+
+def large_tasks() -> Any:
+    """Let tasks be large while inside: Dask warns of them, and advises to scatter."""
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 
 def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
@@ -21,8 +27,7 @@ def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
     They go as tasks of the graph. What is scattered instead is gone with the worker that holds it;
     the result of a task is made again.
     """
-    # Dask warns of large graphs, and advises to scatter.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+    with large_tasks():
         # In a partial, Dask does not look for futures among the items of a list.
         return [client.submit(partial(_given, value), pure=False) for value in values]
 
@@ -80,13 +85,6 @@ def read_rows(path: str) -> Any:
                 f"{path}, line {reject.line}: {reject.reason}; every row counts here: "
                 "correct or remove the record"
             )
-    return _joined([records.rows for records in batches if len(records) > 0])
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Return the rows of all parts as one."""
-    if not parts:
+    if not any(len(records) for records in batches):
         return np.empty((0, 0))
-    if isinstance(parts[0], list):
-        return [row for part in parts for row in part]
-    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
+    return stacked([records.rows for records in batches if len(records) > 0])

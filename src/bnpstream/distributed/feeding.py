@@ -16,13 +16,8 @@ from typing import Any
 
 from bnpstream.distributed.driving import Costs
 from bnpstream.distributed.partitions import FilePart, renumbered, row_groups
-from bnpstream.distributed.streaming import (
-    Applied,
-    Reached,
-    StreamError,
-    check_supported,
-    stream_partitions,
-)
+from bnpstream.distributed.reaching import Applied, Reached, StreamError
+from bnpstream.distributed.streaming import check_supported, stream_partitions
 from bnpstream.estimator import DocumentMixture
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts

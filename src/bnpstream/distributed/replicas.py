@@ -23,6 +23,7 @@ from bnpstream.estimator import StreamingMixture
 from bnpstream.estimator.saving import PER_ROW
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retiring import retire
+from bnpstream.inference.visits import slots_of
 from bnpstream.jobs.models import Mixture
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
@@ -214,9 +215,3 @@ def remove(state: MixtureState, event: Event) -> None:
         retire(state, [], int(slots_of(state, np.array([event.id]))[0]))
     else:
         join_into(state, [], event.into, event.id)
-
-
-def slots_of(state: MixtureState, ids: Integers) -> Integers:
-    """Return the slots of some ids, which are all there."""
-    order = np.argsort(state.ids)
-    return order[np.searchsorted(state.ids, ids, sorter=order)].astype(np.int64)

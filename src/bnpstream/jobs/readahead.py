@@ -3,12 +3,9 @@
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
-from typing import Any
-
-import numpy as np
-from scipy.sparse import issparse, vstack
 
 from bnpstream.streams import Position, Records
+from bnpstream.streams.stacking import stacked
 
 Item = tuple[Records, Position]
 
@@ -100,7 +97,7 @@ def _joined(items: list[Item]) -> Item:
     parts = [records for records, _ in items]
     return (
         Records(
-            _stacked([part.rows for part in parts if len(part) > 0]),
+            stacked([part.rows for part in parts if len(part) > 0]),
             [number for part in parts for number in part.numbers],
             [id for part in parts for id in part.ids],
             [excerpt for part in parts for excerpt in part.excerpts],
@@ -109,11 +106,3 @@ def _joined(items: list[Item]) -> Item:
         ),
         items[-1][1],
     )
-
-
-def _stacked(rows: list[Any]) -> Any:
-    if not rows:
-        return []
-    if isinstance(rows[0], list):
-        return [row for part in rows for row in part]
-    return vstack(rows, format="csr") if issparse(rows[0]) else np.concatenate(rows)

@@ -7,9 +7,6 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy.sparse import issparse, vstack
-
 from bnpstream.jobs.feeding import Feed
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.journal import Journal
@@ -27,6 +24,7 @@ from bnpstream.jobs.status import Answer, Pace, Status
 from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.streams import Position, Source, open_source
 from bnpstream.streams.records import Kind
+from bnpstream.streams.stacking import stacked
 from bnpstream.tuning import GridResult, Point, distinct, grid_search
 from bnpstream.tuning.grids import ALPHAS, CONCENTRATIONS, strengths
 
@@ -244,13 +242,4 @@ def read_prefix(
     feed.run(Pace(min(n_rows, Pace.batch_rows)), enough, after, keep)
     if not parts:
         raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
-    return _joined(parts), feed.journal.n_rejects
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Return the rows of all parts as one."""
-    if isinstance(parts[0], list):
-        return [row for part in parts for row in part]
-    if issparse(parts[0]):
-        return vstack(parts, format="csr")
-    return np.concatenate(parts)
+    return stacked(parts), feed.journal.n_rejects

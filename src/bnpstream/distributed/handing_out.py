@@ -1,0 +1,220 @@
+"""Handing out the partitions of a stream to workers, and applying what comes back in order."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from distributed import KilledWorker
+from distributed.comm.core import CommClosedError
+
+from bnpstream.distributed.absorbing import absorb_partition, forget, unreadable
+from bnpstream.distributed.blocks import large_tasks
+from bnpstream.distributed.driving import Book
+from bnpstream.distributed.messages import Outcome, Task, unpacked
+from bnpstream.distributed.noting import begin, take_notes
+from bnpstream.distributed.partitions import list_partitions, name_of, needs_dask
+from bnpstream.distributed.reaching import Applied, Reached, StreamError
+from bnpstream.distributed.replicas import Replica
+from bnpstream.jobs.journal import Journal
+from bnpstream.jobs.models import Mixture
+from bnpstream.streams import Options
+
+LOOK_FOR_WORKERS = 2.0
+"""Seconds after which workers that came or went are noticed."""
+
+
+@dataclass
+class _Flight:
+    """A task that is out."""
+
+    task: Task
+    partition: Any
+    worker: str | None
+    future: Any
+    block: Any = None
+    """What Dask computes of the partition."""
+
+
+class Run:
+    """A stream on its way.
+
+    Parameters are those of `stream_partitions`.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        model: Mixture,
+        start: Reached,
+        staleness: int,
+        settle_every: int | None,
+        options: Options | None,
+        journal: Journal | None,
+    ) -> None:
+        self.client, self.reached, self.staleness = client, start, staleness
+        self.settle_every, self.options, self.journal = settle_every, options, journal
+        self.name = uuid.uuid4().hex
+        self.book = Book(Replica(model, start.partitions), staleness)
+        self.flights: dict[int, _Flight] = {}
+        self.next = start.partitions
+        self.settled = start.partitions
+        self.known: dict[str, int] = {}
+        """By worker: the version that it will have when its tasks are done."""
+        self.failed = False
+        self._workers: list[str] = []
+        self._looked = -LOOK_FOR_WORKERS
+
+    def over(self, partitions: Any) -> Iterator[Applied]:
+        """Hand out partitions and apply what comes back, in order."""
+        rest = islice(list_partitions(self.client, partitions), self.next, None)
+        while True:
+            self._hand_out(rest)
+            if not self.flights:
+                return
+            flight = self.flights[self.book.version]
+            with self._failing():
+                outcome = self._outcome(flight)
+            if outcome is not None:
+                del self.flights[self.book.version]
+                yield self._apply(flight, outcome)
+
+    def _apply(self, flight: _Flight, outcome: Outcome) -> Applied:
+        history = len(vars(self.book.model).get("lineage_", []))
+        self.book.apply(outcome)
+        if self.journal is not None and outcome.notes is not None:
+            model = self.book.model
+            events = vars(model).get("lineage_", [])[history:]
+            K = model.state_.n_clusters if "state_" in vars(model) else 0
+            notes, behind = unpacked(outcome.notes), self.reached.records
+            take_notes(self.journal, notes, behind, self.book.renamed, K, events)
+        rejects = tuple(
+            reject._replace(record=reject.record + self.reached.records)
+            for reject in outcome.rejects
+        )
+        schema = self.reached.schema or outcome.schema
+        records = self.reached.records + outcome.n_records
+        self.reached = Reached(self.book.version, records, schema)
+        return Applied(
+            outcome.partition,
+            flight.task.name,
+            self.book.model,
+            self.reached,
+            outcome.n_rows,
+            rejects,
+            outcome.unread,
+            self.book.costs,
+        )
+
+    def _base(self, partition: int) -> int | None:
+        """Return the version that a partition starts from, or None if it is not there yet."""
+        version = self.book.version
+        if is_head(self.book.model):
+            self.settled = partition
+            return partition if partition == version else None
+        base = max(partition - self.staleness, self.settled)
+        if self.settle_every is not None:
+            base = max(base, partition - partition % self.settle_every)
+        return base if base <= version else None
+
+    def _hand_out(self, rest: Iterator[Any]) -> None:
+        """Hand out all partitions whose posterior is there."""
+        began = time.thread_time()
+        while (base := self._base(self.next)) is not None:
+            for partition in islice(rest, 1):
+                with self._failing():
+                    self.flights[self.next] = self._sent(self.next, base, partition)
+                self.next += 1
+                break
+            else:
+                break
+        self.book.costs.sending += time.thread_time() - began
+
+    def _sent(self, number: int, base: int, partition: Any, *, anew: bool = False) -> _Flight:
+        worker = self._choose_worker()
+        version = None if anew or worker is None else self.known.get(worker)
+        snapshot, updates = self.book.since(version, base)
+        name = name_of(partition, number)
+        schema = self.reached.schema
+        before = None if self.journal is None else begin(self.journal, self.reached.records)
+        about = (name, self.options, schema, before)
+        task = Task(self.name, number, base, snapshot, updates, *about)
+        where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        block = self.client.compute(partition, **where) if needs_dask(partition) else None
+        # The name of a task is new every time: a result is never taken for that of another.
+        key = f"absorb_partition-{self.name}-{number}-{uuid.uuid4().hex}"
+        with large_tasks():
+            what = partition if block is None else block
+            future = self.client.submit(absorb_partition, task, what, key=key, **where)
+        if worker is not None:
+            self.known[worker] = base
+        return _Flight(task, partition, worker, future, block)
+
+    def _choose_worker(self) -> str | None:
+        """Return the worker with the fewest tasks; of those, the one that lacks least."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_FOR_WORKERS:
+            found = self.client.scheduler_info().get("workers", {})  # none if it is not connected
+            self._workers, self._looked = sorted(found), now
+        busy = [f.worker for f in self.flights.values() if not f.future.done()]
+        return min(
+            self._workers,
+            key=lambda worker: (busy.count(worker), -self.known.get(worker, -1)),
+            default=None,
+        )
+
+    def _outcome(self, flight: _Flight) -> Outcome | None:
+        """Wait for a task; return None if it had to be handed out again."""
+        began, outcome = time.perf_counter(), None
+        try:
+            outcome = flight.future.result()
+        except (CancelledError, CommClosedError, KilledWorker, TimeoutError):
+            raise
+        except Exception as error:
+            if flight.block is None or flight.block.status != "error":
+                raise
+            outcome = unreadable(flight.task, "", error)
+        finally:
+            self.book.costs.waiting += time.perf_counter() - began
+        if flight.worker is not None and outcome.worker != flight.worker:
+            self.known.pop(flight.worker, None)  # it is gone, or was spared this task
+        if not outcome.lacks:
+            return outcome
+        self.book.costs.n_repeated += 1
+        self.known.pop(outcome.worker, None)
+        task = flight.task
+        self.flights[task.partition] = self._sent(
+            task.partition, task.base, flight.partition, anew=True
+        )
+        return None
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say what is there when the cluster fails."""
+        try:
+            yield
+        except Exception as error:
+            self.failed = True
+            lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
+            gone = lost or self.client.status != "running"
+            what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
+            raise StreamError(what, self.book.model, self.reached) from error
+
+    def close(self) -> None:
+        """Call back what is out, and let workers forget the posterior."""
+        for flight in self.flights.values():
+            flight.future.release()
+        if not self.failed:
+            self.client.run(forget, self.name, on_error="ignore")
+
+
+def is_head(model: Any) -> bool:
+    """Return whether the first rows are still to decide on something."""
+    if "state_" not in vars(model) or "prefix_" in vars(model):
+        return True
+    learner = vars(model).get("_learner")
+    return learner is not None and model.state_.n_observations < learner.n_first
