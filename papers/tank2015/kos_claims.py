@@ -8,7 +8,7 @@ from tank2015.kos_exhibits import PAPER_LEVELS, curve, last, levels
 from tank2015.kos_runs import PRIORS, sample, smooth, stream, tune
 from tank2015.modelling import NAMES
 from tank2015.showing import Claim
-from tank2015.steps import Results, ahead
+from tank2015.steps import Results, lead
 
 
 def claims(found: Results) -> list[Claim]:
@@ -37,8 +37,8 @@ def _better_prior(found: Results) -> list[Claim]:
         one, other = (
             last(found, method, prior, "log_predictive", split=0) for prior in ("nig", "dp")
         )
-        here, leads_here = ahead(one - other)
-        splits, leads = ahead(levels(found, method, "nig") - levels(found, method, "dp"))
+        here, leads_here = lead(one - other)
+        splits, leads = lead(levels(found, method, "nig") - levels(found, method, "dp"))
         paper = PAPER_LEVELS[method, "nig"] - PAPER_LEVELS[method, "dp"]
         made.append(
             Claim.of(

@@ -175,6 +175,10 @@ def _tabulate_methods(found: Results, show: Show) -> None:
             took = (seconds / passes, f"{seconds / passes:.2f}")
             rows.append((f"{name}, {named}", "", cells[0], "", cells[1], passes, "", took))
     settings = found.settings
+    averaged = [
+        f"{found.values(sample, 'log_of_mean', prior=prior, split=0).mean():,.0f}"
+        for prior in NAMES
+    ]
     show.table(
         "methods",
         (
@@ -192,6 +196,8 @@ def _tabulate_methods(found: Results, show: Show) -> None:
         f"{settings.n_chains} Gibbs chains, of one split. Below it, what this package adds: a "
         "window of rows that are revisited once, and a base measure and prior learnt from the "
         f"stream, no option given ({settings.n_long_orders} orders of {PASSES} passes). "
+        "Gibbs' figures are the paper's, means of log-likelihoods; the posterior predictive, the "
+        f"log of the mean over the kept sweeps of a chain, is {' (DP) and '.join(averaged)} (NIG). "
         "The paper's seconds are of ADF and Gibbs in Python, 2015.",
     )
 

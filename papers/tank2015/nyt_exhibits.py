@@ -9,7 +9,7 @@ from bnpstream.plots.style import BLUE, count_rows, tidy
 from tank2015.modelling import COLOURS
 from tank2015.nyt_runs import MODELS, describe, stream, tune
 from tank2015.showing import WHOLE, Claim, Show
-from tank2015.steps import Results, ahead
+from tank2015.steps import Results, lead
 
 LINES = {
     "dp": ("--", COLOURS["dp"]),
@@ -150,14 +150,14 @@ def claims(found: Results, corpus: str) -> list[Claim]:
     """Judge the paper's sentences on one corpus."""
     runs = {model: first(found, corpus, model) for model in PAPER_MODELS}
     curves = {model: curve_of(found, corpus, model) for model in PAPER_MODELS}
-    lead = curves["nig"]["log_predictive"] - curves["dp"]["log_predictive"]
+    gaps = curves["nig"]["log_predictive"] - curves["dp"]["log_predictive"]
     ends = {
         model: np.array(
             [r["curve"]["log_predictive"][-1] for r in found.of(stream, corpus=corpus, model=model)]
         )
         for model in PAPER_MODELS
     }
-    said, leads = ahead(ends["nig"] - ends["dp"])
+    said, leads = lead(ends["nig"] - ends["dp"])
     clusters = {model: curve["clusters"][-1] for model, curve in curves.items()}
     small = {model: curve["small"][-1] for model, curve in curves.items()}
     extra, extra_small = (one["nig"] - one["dp"] for one in (clusters, small))
@@ -167,8 +167,8 @@ def claims(found: Results, corpus: str) -> list[Claim]:
         Claim.of(
             f"NIG attains a superior predictive log-likelihood ({corpus}).",
             "Figure 4, left",
-            f"ahead of DP by {said} at the end; ahead at {int((lead > 0).sum())} of "
-            f"{len(lead)} looks",
+            f"ahead of DP by {said} at the end; ahead at {int((gaps > 0).sum())} of "
+            f"{len(gaps)} looks",
             leads,
         ),
         Claim.of(

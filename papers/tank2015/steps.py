@@ -74,14 +74,14 @@ def mean_and_error(values: Any) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
-def ahead(differences: Any) -> tuple[str, bool]:
+def lead(differences: Any) -> tuple[str, bool]:
     """Say by how much one thing is ahead of another, and whether it is: not within two errors.
 
     Examples
     --------
-    >>> ahead([3.0, 5.0, 4.0])
+    >>> lead([3.0, 5.0, 4.0])
     ('+4 ± 1 nats', True)
-    >>> ahead([3.0, -5.0, 4.0])
+    >>> lead([3.0, -5.0, 4.0])
     ('+1 ± 3 nats (noise)', False)
     """
     mean, error = mean_and_error(differences)

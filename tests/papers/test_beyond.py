@@ -7,7 +7,6 @@ from scipy.stats import beta, dirichlet
 
 from bnpstream import DirichletMultinomial, GeneralizedGamma, dirichlet_process
 from bnpstream.cli.reproduce import ROOT, import_papers
-from bnpstream.datasets import find
 from bnpstream.inference import adf
 from bnpstream.inference.response import Settings
 from bnpstream.mixture import MixtureState, Model
@@ -20,11 +19,7 @@ PROJECTIONS = [match_logarithms, match_moments]
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    try:
-        find("kos")
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
+def small(tmp_path_factory, kos):
     out = tmp_path_factory.mktemp("beyond")
     return papers.reproduce("beyond", out, small=True), out
 

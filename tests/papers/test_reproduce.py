@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 
 from bnpstream.cli.reproduce import ROOT, import_papers
-from bnpstream.datasets import find
 from commands import run, run_json
 
 papers = import_papers(ROOT)
 from tank2015 import bars, steps  # noqa: E402  found by the line above
-
-
-def need(name):
-    try:
-        find(name)
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
 
 
 def verdicts(results):
@@ -56,8 +48,7 @@ def test_power_law(tmp_path):
     assert close == ["holds"]
 
 
-def test_kos(tmp_path):
-    need("kos")
+def test_kos(tmp_path, kos):
     results = papers.reproduce("kos", tmp_path, small=True)
     assert verdicts(results)["After one epoch ADF is much better than Gibbs."] == "holds"
     table = (tmp_path / "results" / "kos-methods.csv").read_text().splitlines()
@@ -68,8 +59,7 @@ def test_kos(tmp_path):
     assert min(learnt) > max(value for name, value in level.items() if "learnt" not in name)
 
 
-def test_new_york_times_and_files_of_its_own(tmp_path):
-    need("nyt8447")
+def test_new_york_times(tmp_path, nyt8447):
     results = papers.reproduce("nyt", tmp_path, small=True)
     found = verdicts(results)
     topics = "Clusters with the highest weights are interpretable topics (nyt8447)."
@@ -134,8 +124,8 @@ def test_changes_leave_timings_out():
 
 
 def test_noise_is_no_lead():
-    assert steps.ahead([3.0, 5.0, 4.0]) == ("+4 ± 1 nats", True)
-    assert steps.ahead([3.0, -5.0, 4.0]) == ("+1 ± 3 nats (noise)", False)
+    assert steps.lead([3.0, 5.0, 4.0]) == ("+4 ± 1 nats", True)
+    assert steps.lead([3.0, -5.0, 4.0]) == ("+1 ± 3 nats (noise)", False)
 
 
 def test_elsewhere_the_command_says_that_it_needs_a_checkout(tmp_path):
