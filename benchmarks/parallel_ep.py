@@ -1,7 +1,7 @@
 """Parallel EP against serial EP on KOS: held-out log predictive, clusters, seconds, bytes.
 
-The split is that of `kos_methods.py`; 20 passes over five orders of the rest. Two worker processes
-have one shard each. Then, for the last order, what a pass sends either way.
+The split is the first of `papers/tank2015`; 20 passes over five orders of the rest. Two worker
+processes have one shard each. Then, for the last order, what a pass sends either way.
 """
 
 import pickle

@@ -43,7 +43,7 @@ class Corpus(NamedTuple):
 
 
 def kos(n_documents: int | None) -> Corpus:
-    """Return KOS, split as in `kos_methods.py`."""
+    """Return KOS, split as first in `papers/tank2015`."""
     counts = load_kos().counts
     order = np.random.default_rng(0).permutation(counts.shape[0])
     rows, held_out = counts[order[KOS_HELD_OUT:]], counts[order[:KOS_HELD_OUT]]

@@ -42,8 +42,8 @@ def _everywhere(**settings: Any) -> dict[str, dict[str, Any]]:
     return {"KOS": settings, "20 Newsgroups": settings}
 
 
-# bnpstream. KOS: the paper's priors, as in kos_methods.py. 20 Newsgroups: documents are shorter and
-# the vocabulary three times as large, so a word's share of a cluster is expected to be smaller.
+# bnpstream. KOS: the paper's priors, as in papers/tank2015. 20 Newsgroups: documents are shorter
+# and the vocabulary three times as large, so a word's share of a cluster is expected to be smaller.
 _DP: dict[str, dict[str, Any]] = {
     "KOS": {"prior": dirichlet_process(100), "likelihood": DirichletMultinomial(0.1)},
     "20 Newsgroups": {"prior": dirichlet_process(10), "likelihood": DirichletMultinomial(0.05)},
