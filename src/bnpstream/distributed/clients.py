@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import dask
 from distributed import Client, LocalCluster
 
 PATIENCE = 5.0
 """Seconds until a scheduler must have answered, and one worker must be there."""
+WITHOUT_PROFILER = {"distributed.worker.profile.enabled": False}
+"""Of Dask: its workers are interrupted a hundred times a second, which costs some per cent."""
 
 
 @contextmanager
@@ -34,6 +37,7 @@ def connect(address: str) -> Iterator[Client]:
     if local is not None:
         # Port 0 is any free one: a second cluster must not complain about the first.
         with (
+            dask.config.set(WITHOUT_PROFILER),
             LocalCluster(
                 n_workers=int(local[1]),
                 threads_per_worker=1,

@@ -124,12 +124,23 @@ def stored_words(table: Table, k: int) -> tuple[Any, Any]:
 def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
     """Raise the levels of cluster k, which are zero, to what its row says."""
     words, entries = stored_words(table, k)
-    for j in range(words.size):
-        ratio = table.values[entries[j]] * screen.inverse_alpha[words[j]]
-        level, row = level_of(ratio, screen.resolution, screen.steps), screen.rows[words[j]]
-        if level > screen.levels[row, k]:
-            screen.levels[row, k] = level
+    raise_words(screen, table.values, k, words, entries)
     weigh_again(screen, table, masses, k)
+
+
+@inner
+def raise_words(screen: Screen, values: Floats, k: int, words: Any, entries: Any) -> None:
+    """Raise the levels of some words of cluster k to what values[entries] say."""
+    levels, rows, steps = screen.levels, screen.rows, screen.steps
+    inverse_alpha, resolution = screen.inverse_alpha, screen.resolution
+    for j in range(words.size):
+        word = words[j]
+        if word == inverse_alpha.size:  # the length, which is no word
+            continue
+        row = rows[word]
+        level = level_of(values[entries[j]] * inverse_alpha[word], resolution, steps)
+        if level > levels[row, k]:
+            levels[row, k] = level
 
 
 @inner
@@ -183,16 +194,14 @@ def raise_levels(
     """
     screen.levels[:, n_kept:] = 0
     last = table.shape[N_COLUMNS] - 1
-    entries, one = np.empty(1, np.uint64), np.empty(1, np.int64)
-    for j in range(words.size):
-        if words[j] == last:
-            continue
-        one[0] = words[j]
-        locate(table, at[j], one, 0, 1, entries)
-        ratio = table.values[entries[0]] * screen.inverse_alpha[words[j]]
-        level, row = level_of(ratio, screen.resolution, screen.steps), screen.rows[words[j]]
-        if level > screen.levels[row, at[j]]:
-            screen.levels[row, at[j]] = level
+    entries, first = np.empty(last + 1, np.uint64), 0
+    while first < words.size:  # words of one cluster at a time
+        k, stop = at[first], first + 1
+        while stop < min(words.size, first + entries.size) and at[stop] == k:
+            stop += 1
+        locate(table, k, words, first, stop, entries)
+        raise_words(screen, table.values, k, words[first:stop], entries)
+        first = stop
     for k in range(n_clusters):
         weigh_again(screen, table, masses, k)
     screen.heads[n_clusters:] = -np.inf

@@ -1,7 +1,7 @@
 """What a pass changed in the statistics of a posterior: single entries, written or added.
 
 A pass that only adds rows leaves clusters in their slots and opens new ones behind them, so what it
-did is a list of entries. A place is ``row * D + column``.
+did is a list of entries. A place is ``row * D + column``; places are in ascending order.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.kernels.table import add_at
 from bnpstream.likelihoods import plus
 from bnpstream.mixture.rows import dense_rows, read_rows
 from bnpstream.mixture.state import MixtureState
@@ -49,10 +50,10 @@ def read_entries(state: MixtureState, slots: Integers, places: Integers) -> Floa
     """Return the statistics at some places of some rows; zero where there is no such slot yet."""
     table = state.arrays.table
     if table.keys.size == 0:
-        rows, columns = np.divmod(places, state.n_statistics)
-        there = slots[rows] < state.n_clusters
+        n_places = np.diff(_ends(state, slots, places))
+        there = np.repeat(slots < state.n_clusters, n_places)
         found = np.zeros(places.size)
-        found[there] = table.values[(slots[rows] * state.n_statistics + columns)[there]]
+        found[there] = table.values[_indices(state, slots, places)[there]]
         return found
     parts = [_read(state, slot, columns) for slot, columns, _ in _by_row(state, slots, places)]
     return np.concatenate([np.empty(0), *parts])
@@ -76,9 +77,8 @@ def write_entries(state: MixtureState, slots: Integers, places: Integers, values
         for slot, columns, inside in _by_row(state, slots, places):
             state._write(np.array([slot]), columns, values[inside][None])
         return
-    rows, columns = np.divmod(places, state.n_statistics)
     state._cache = None
-    state.arrays.table.values[slots[rows] * state.n_statistics + columns] = values
+    state.arrays.table.values[_indices(state, slots, places)] = values
 
 
 def add_entries(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
@@ -89,14 +89,13 @@ def add_entries(state: MixtureState, slots: Integers, places: Integers, values: 
             now = plus(state.rows(np.array([slot])), np.ones(1), more, paired=True)
             state._write(np.array([slot]), slice(None), now)
         return
-    if np.unique(slots).size == slots.size:
-        write_entries(state, slots, places, read_entries(state, slots, places) + values)
+    if not state.is_hashed:
+        state._cache = None
+        add_at(state.arrays.table.values, _indices(state, slots, places), values)
         return
-    rows = places // state.n_statistics
-    for row in range(slots.size):
-        inside = slice(*np.searchsorted(rows, [row, row + 1]))
-        own = places[inside] - row * state.n_statistics
-        add_entries(state, slots[[row]], own, values[inside])
+    for slot, columns, inside in _by_row(state, slots, places):
+        now = _read(state, slot, columns) + values[inside]
+        state._write(np.array([slot]), columns, now[None])
 
 
 def _read(state: MixtureState, slot: int, columns: Integers) -> Floats:
@@ -106,12 +105,23 @@ def _read(state: MixtureState, slot: int, columns: Integers) -> Floats:
     return found
 
 
+def _ends(state: MixtureState, slots: Integers, places: Integers) -> Integers:
+    """Return where in the list the places of every row begin, and where the last row's end."""
+    return np.searchsorted(places, state.n_statistics * np.arange(slots.size + 1))
+
+
+def _indices(state: MixtureState, slots: Integers, places: Integers) -> Integers:
+    """Return where a table of dense rows holds places."""
+    away = state.n_statistics * (slots - np.arange(slots.size))
+    found: Integers = places + np.repeat(away, np.diff(_ends(state, slots, places)))
+    return found
+
+
 def _by_row(
     state: MixtureState, slots: Integers, places: Integers
 ) -> Iterator[tuple[int, Integers, slice]]:
     """Yield the slot, the columns and the place in the list of every row."""
-    rows, columns = np.divmod(places, state.n_statistics)
-    ends = np.searchsorted(rows, np.arange(slots.size + 1))
+    ends = _ends(state, slots, places).tolist()
     for row, slot in enumerate(slots.tolist()):
-        inside = slice(int(ends[row]), int(ends[row + 1]))
-        yield slot, columns[inside], inside
+        inside = slice(ends[row], ends[row + 1])
+        yield slot, places[inside] - row * state.n_statistics, inside
