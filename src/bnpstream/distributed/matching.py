@@ -96,8 +96,7 @@ def log_odds(model: Model, posterior: MixtureState, both: MixtureState, n_there:
     odds = Odds(model, both, pool_of(model, both))
     odds.auxiliary = log_prior_weights(model.prior, posterior)[1]
     odds.count = float(model.prior.occupancy(posterior.log_vacancy).sum())
-    others, new = np.arange(n_there), range(n_there, both.n_clusters)
-    return np.stack([odds.of(slot, others) for slot in new])
+    return odds.table(np.arange(n_there, both.n_clusters), np.arange(n_there))
 
 
 def together(state: MixtureState, new: Clusters, there: Integers) -> MixtureState:

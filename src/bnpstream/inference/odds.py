@@ -37,15 +37,20 @@ class Odds:
 
     def of(self, i: int, others: Integers) -> Floats:
         """Return the log odds of joining i with each of some others."""
-        mass, vacancy = np.full(others.size, self.masses[i]), self.log_vacancy[i]
+        found: Floats = self.table(np.array([i]), others)[0]
+        return found
+
+    def table(self, some: Integers, others: Integers) -> Floats:
+        """Return the log odds of joining each of some with each of others, a row for each."""
+        one, other = np.repeat(some, others.size), np.tile(others, some.size)
         prior = prior_odds(
             self.prior,
-            np.stack([mass, self.masses[others]]),
-            np.stack([np.full(others.size, vacancy), self.log_vacancy[others]]),
+            np.stack([self.masses[one], self.masses[other]]),
+            np.stack([self.log_vacancy[one], self.log_vacancy[other]]),
             self.count,
             self.auxiliary,
         )
-        return self.pool.odds(i, others) + prior
+        return np.stack([self.pool.odds(i, others) for i in some]) + prior.reshape(some.size, -1)
 
     def join(self, i: int, j: int) -> None:
         """Add cluster j to cluster i."""
