@@ -21,6 +21,7 @@ from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Task
 from bnpstream.distributed.partitions import FilePart
 from bnpstream.distributed.replicas import Replica
+from bnpstream.streams import Position
 
 STEPS = {
     "read": (reading, "read"),
@@ -40,10 +41,10 @@ def stopwatches() -> Iterator[dict[str, float]]:
     originals = {name: getattr(owner, attribute) for name, (owner, attribute) in STEPS.items()}
 
     def timed(name: str) -> Any:
-        def step(*args: Any) -> Any:
+        def step(*args: Any, **options: Any) -> Any:
             began = time.thread_time()
             try:
-                found = originals[name](*args)
+                found = originals[name](*args, **options)
                 return list(found) if name == "pass" else found  # a generator works when asked
             finally:
                 seconds[name] += time.thread_time() - began
@@ -65,17 +66,19 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
     Returns
     -------
     costs : dict
-        "steps": a list a step, in the order of partitions, in seconds; "resolve" and "bytes" are
-        the driver's. "head": partitions at the beginning that started from the newest posterior.
+        "steps": a list a step, in the order of tasks, in seconds; "resolve" and "bytes" are the
+        driver's.
     """
     keep_freed_memory()
     model = StreamingMixture(n_jobs=1)
     book = Book(Replica(model, 0), staleness)
     replicas = [Replica.of(book.replica.snapshot()) for _ in range(workers)]
-    head = 0
+    number, head, schema = 0, 0, None
     steps: dict[str, list[float]] = defaultdict(list)
+    todo: list[tuple[str, Position | None]] = [(path, None) for path in reversed(paths)]
     with stopwatches() as seconds:
-        for number, path in enumerate(paths):
+        while todo:
+            path, start = todo.pop()
             first = is_head(model)
             base = number if first else max(number - staleness, head)
             head, turn = head + first, number % workers
@@ -86,8 +89,12 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
             seconds.clear()
             for update in updates:
                 worker.apply(update)
-            task = Task("", number, base, None, (), path, None, None)
-            outcome = absorbing._absorb(task, worker, reading.read(FilePart(path), None, None))
+            task = Task("", number, base, None, (), path, None, schema)
+            found = reading.read(FilePart(path), None, schema, start, head=first)
+            outcome = absorbing._absorb(task, worker, found)
+            number, schema = number + 1, outcome.schema
+            if outcome.after is not None:
+                todo.append((path, outcome.after))
             for name in STEPS:
                 steps[name].append(seconds[name])
             began = time.thread_time()
@@ -96,7 +103,6 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
             steps["bytes"].append(float(book._updates[-1].nbytes))
     model.finish()
     return {
-        "head": head,
         "steps": dict(steps),
         "clusters": model.n_clusters_,
         "score": model.score(held_out),

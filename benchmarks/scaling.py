@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bnpstream.distributed.partitions import READ_ROWS
 from measure import arguments, save
 from scaling_chart import draw
 from scaling_model import Costs, Line, Outcome, simulate
@@ -60,11 +61,12 @@ def validate(figures: dict[str, Any]) -> list[dict[str, Any]]:
         n = news["alone"]["npz"]["rows"] // run["part"]
         slower = (news["alone"][run["form"]]["cpu"] - news["alone"]["npz"]["cpu"]) / n
         costs = replace(costs, work=costs.work + slower, bandwidth=np.inf, latency=0.0)
-        outcome = simulate(costs, run["workers"], run["staleness"], head=1, n=n)
+        outcome = simulate(costs, run["workers"], run["staleness"], n)
         seconds = n * costs.part / outcome.rows_a_second
         worked = sum(outcome.busy[name] for name in ("driver", "scheduler"))
         worked = seconds * (worked + run["workers"] * outcome.busy["workers"])
-        simulated = max(seconds, worked / cores)
+        head = READ_ROWS / costs.part  # is absorbed by one, and then not by another
+        simulated = max(seconds, worked / cores) * (1.0 - head / n) + head * costs.alone
         keys = ("form", "part", "workers", "staleness", "wall")
         found.append({key: run[key] for key in keys} | {"simulated": simulated})
     return found

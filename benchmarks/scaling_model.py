@@ -140,8 +140,8 @@ class Server:
         return self.free
 
 
-def simulate(costs: Costs, workers: int, staleness: int, *, head: int = 0, n: int = 0) -> Outcome:
-    """Simulate a stream.
+def simulate(costs: Costs, workers: int, staleness: int, n: int = 0) -> Outcome:
+    """Simulate a stream after its head.
 
     Parameters
     ----------
@@ -149,8 +149,6 @@ def simulate(costs: Costs, workers: int, staleness: int, *, head: int = 0, n: in
         What everything takes.
     workers, staleness : int
         How many, and how far they may be behind.
-    head : int
-        Partitions at the beginning that start from the newest posterior.
     n : int
         Partitions; 0: as many as are needed to forget the beginning.
     """
@@ -176,13 +174,13 @@ def simulate(costs: Costs, workers: int, staleness: int, *, head: int = 0, n: in
 
     for version in range(n):
         while next_out < n:
-            base = next_out if next_out < head else max(next_out - staleness, head)
+            base = max(next_out - staleness, 0)
             if base > version:
                 break
             hand_out(next_out, base)
             next_out += 1
         ready = receiver.do(arrived[version], size * costs.byte)
-        driver.do(ready, resolve if version >= head else 0.0)
+        driver.do(ready, resolve)
     total = driver.free
     busy = {
         "driver": driver.worked / total,

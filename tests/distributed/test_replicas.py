@@ -76,7 +76,7 @@ def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
         outcome = Outcome(number, "", change=packed(change), events=events)
         assert book.apply(outcome)
         assert not book.apply(outcome)  # two workers return the same partition
-        assert not book.apply(outcome._replace(partition=number + 2))  # not its turn
+        assert not book.apply(outcome._replace(number=number + 2))  # not its turn
         if number == 5:
             early = Replica.of(book.replica.snapshot())
         follower.apply(book.since(number, number + 1)[1][-1])

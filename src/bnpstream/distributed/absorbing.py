@@ -38,9 +38,9 @@ def absorb_partition(task: Task, partition: Any) -> Outcome:
         began = time.thread_time()
         replica = _replica_for(task)
         if replica is None:
-            return Outcome(task.partition, worker, lacks=True)
+            return Outcome(task.number, worker, lacks=True)
         try:
-            found = read(partition, task.options, task.schema)
+            found = read(partition, task.options, task.schema, task.start, head=task.head)
         except MemoryError:
             raise
         except Exception as error:  # whatever it is, the partition cannot be had
@@ -51,9 +51,10 @@ def absorb_partition(task: Task, partition: Any) -> Outcome:
 
 def unreadable(task: Task, worker: str, error: BaseException) -> Outcome:
     """Return the outcome of a partition that cannot be read."""
-    reason = f"the partition cannot be read: {str(error) or type(error).__name__}"
+    what = "partition" if task.start is None else f"partition from record {task.start.records} on"
+    reason = f"the {what} cannot be read: {str(error) or type(error).__name__}"
     reject = Reject(task.name, 1, 0, beginning(reason), "")
-    return Outcome(task.partition, worker, rejects=(reject,), n_records=1, unread=True)
+    return Outcome(task.number, worker, rejects=(reject,), n_records=1, unread=True)
 
 
 def forget(run: str) -> None:
@@ -101,15 +102,16 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
                 if noting is not None:
                     noting.add(part, model)
             else:
-                rejects.append(refusal(task.name, part, refused, found.schema))
+                rejects.append(refusal(task.name, part, refused, found.lines))
     rejects.sort(key=lambda reject: reject.record)
     outcome = Outcome(
-        task.partition,
+        task.number,
         "",
         n_rows=n_rows,
         n_records=found.n_records,
         rejects=tuple(rejects),
         schema=found.schema,
+        after=found.after,
         notes=None if noting is None else packed(noting.notes()),
     )
     if n_rows == 0:
@@ -124,7 +126,7 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         probe = None if learner is None or learner.scale is None else _probe(model, first)
         outcome = outcome._replace(change=packed(added(replica.model, model, probe)))
     if only_adds(model) and "state_" in vars(replica.model):
-        replica.give_back(model.state_, task.partition)
+        replica.give_back(model.state_, task.number)
     return outcome
 
 

@@ -64,7 +64,7 @@ class Book:
     replica : Replica
         The driver's posterior.
     staleness : int
-        Partitions may start from posteriors so much older than the newest.
+        Tasks may start from posteriors so much older than the newest.
     """
 
     replica: Replica
@@ -73,7 +73,7 @@ class Book:
 
     def __post_init__(self) -> None:
         self.renamed: Renamed | None = None
-        """What became of the clusters of the last partition, if it started from older ones."""
+        """What became of the clusters of the last task, if it started from older ones."""
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
         # By version; the model's own history may be moved to a file meanwhile.
@@ -81,7 +81,7 @@ class Book:
 
     @property
     def version(self) -> int:
-        """Return how many partitions are in the posterior, rejected ones included."""
+        """Return how many tasks are in the posterior, those included that found nothing."""
         return self.replica.version
 
     @property
@@ -90,11 +90,11 @@ class Book:
         return self.replica.model
 
     def apply(self, outcome: Outcome) -> bool:
-        """Apply what a partition changed, if it is its turn; return whether it was.
+        """Apply what a task changed, if it is its turn; return whether it was.
 
-        A partition that is in the posterior already is never applied again.
+        A task that is in the posterior already is never applied again.
         """
-        if outcome.partition != self.version:
+        if outcome.number != self.version:
             return False
         began = time.thread_time()
         change = None if outcome.change is None else unpacked(outcome.change)

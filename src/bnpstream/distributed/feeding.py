@@ -143,7 +143,8 @@ class SharedFeed:
                 feed.log_events(events[n_logged:])
                 n_logged = len(events)
                 self._take(applied, pace)
-                settled = applied.reached.partitions % sharing.settle_every == 0
+                reached = applied.reached
+                settled = reached.inside is None and reached.partitions % sharing.settle_every == 0
                 if settled:  # until then, partitions that are out may have to look things up in it
                     events.clear()
                     n_logged = 0
@@ -157,7 +158,10 @@ class SharedFeed:
         position = Position(applied.reached.records)
         if self._positions:
             path, before = feed.source.paths[0], feed.position.in_file
-            position = self._positions.popleft()
+            if applied.reached.inside is None:
+                position = self._positions.popleft()
+            else:
+                position = position._replace(in_file=before + n_records)
             rejects = [
                 reject._replace(source=path, line=reject.line + before)
                 if reject.source == applied.name  # a worker counts from the start of its block

@@ -22,7 +22,7 @@ from bnpstream.distributed.reaching import Applied, Reached, StreamError
 from bnpstream.distributed.replicas import Replica
 from bnpstream.jobs.journal import Journal
 from bnpstream.jobs.models import Mixture
-from bnpstream.streams import Options
+from bnpstream.streams import Options, Position
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
@@ -34,6 +34,8 @@ class _Flight:
 
     task: Task
     partition: Any
+    index: int
+    """Of the partition."""
     worker: str | None
     future: Any
     block: Any = None
@@ -61,8 +63,11 @@ class Run:
         self.name = uuid.uuid4().hex
         self.book = Book(Replica(model, start.partitions), staleness)
         self.flights: dict[int, _Flight] = {}
-        self.next = start.partitions
-        self.settled = start.partitions
+        self.next = self.settled = start.partitions
+        self._n_begun = 0
+        """Tasks after which their partition went on: so many more are tasks than partitions."""
+        self._left: tuple[Position, Any] | None = None
+        """Where that partition goes on, and what Dask computed of it, which is to be kept."""
         self.known: dict[str, int] = {}
         """By worker: the version that it will have when its tasks are done."""
         self.failed = False
@@ -71,9 +76,9 @@ class Run:
 
     def over(self, partitions: Any) -> Iterator[Applied]:
         """Hand out partitions and apply what comes back, in order."""
-        rest = islice(list_partitions(self.client, partitions), self.next, None)
+        pieces = self._pieces(partitions)
         while True:
-            self._hand_out(rest)
+            self._hand_out(pieces)
             if not self.flights:
                 return
             flight = self.flights[self.book.version]
@@ -82,6 +87,20 @@ class Run:
             if outcome is not None:
                 del self.flights[self.book.version]
                 yield self._apply(flight, outcome)
+
+    def _pieces(self, partitions: Any) -> Iterator[tuple[Any, Position | None]]:
+        """Yield partitions that are left, and where in them to begin.
+
+        Of the head of a stream a task absorbs the beginning of a partition only. Nobody asks for
+        more until that is applied, so that it is known whether the partition goes on.
+        """
+        start = self.reached.inside
+        for partition in islice(list_partitions(self.client, partitions), self.next, None):
+            yield partition, start
+            while self._left is not None:
+                (start, _), self._left = self._left, None
+                yield partition, start
+            start = None
 
     def _apply(self, flight: _Flight, outcome: Outcome) -> Applied:
         history = len(vars(self.book.model).get("lineage_", []))
@@ -98,9 +117,13 @@ class Run:
         )
         schema = self.reached.schema or outcome.schema
         records = self.reached.records + outcome.n_records
-        self.reached = Reached(self.book.version, records, schema)
+        if outcome.after is not None:
+            self._n_begun += 1
+            self._left = outcome.after, flight.block
+        behind = flight.index + (outcome.after is None)
+        self.reached = Reached(behind, records, schema, outcome.after)
         return Applied(
-            outcome.partition,
+            flight.index,
             flight.task.name,
             self.book.model,
             self.reached,
@@ -110,39 +133,40 @@ class Run:
             self.book.costs,
         )
 
-    def _base(self, partition: int) -> int | None:
-        """Return the version that a partition starts from, or None if it is not there yet."""
+    def _base(self, number: int) -> int | None:
+        """Return the version that a task starts from, or None if it is not there yet."""
         version = self.book.version
         if is_head(self.book.model):
-            self.settled = partition
-            return partition if partition == version else None
-        base = max(partition - self.staleness, self.settled)
+            self.settled = number
+            return number if number == version else None
+        base = max(number - self.staleness, self.settled)
         if self.settle_every is not None:
-            base = max(base, partition - partition % self.settle_every)
+            base = max(base, number - (number - self._n_begun) % self.settle_every)
         return base if base <= version else None
 
-    def _hand_out(self, rest: Iterator[Any]) -> None:
-        """Hand out all partitions whose posterior is there."""
+    def _hand_out(self, pieces: Iterator[tuple[Any, Position | None]]) -> None:
+        """Hand out everything whose posterior is there."""
         began = time.thread_time()
         while (base := self._base(self.next)) is not None:
-            for partition in islice(rest, 1):
+            for partition, start in islice(pieces, 1):
                 with self._failing():
-                    self.flights[self.next] = self._sent(self.next, base, partition)
+                    self.flights[self.next] = self._sent(self.next, base, partition, start)
                 self.next += 1
                 break
             else:
                 break
         self.book.costs.sending += time.thread_time() - began
 
-    def _sent(self, number: int, base: int, partition: Any, *, anew: bool = False) -> _Flight:
-        worker = self._choose_worker()
+    def _sent(
+        self, number: int, base: int, partition: Any, start: Position | None, *, anew: bool = False
+    ) -> _Flight:
+        worker, index = self._choose_worker(), number - self._n_begun
         version = None if anew or worker is None else self.known.get(worker)
         snapshot, updates = self.book.since(version, base)
-        name = name_of(partition, number)
-        schema = self.reached.schema
         before = None if self.journal is None else begin(self.journal, self.reached.records)
-        about = (name, self.options, schema, before)
-        task = Task(self.name, number, base, snapshot, updates, *about)
+        about = (name_of(partition, index), self.options, self.reached.schema, before, start)
+        head = self.staleness > 0 and is_head(self.book.model)
+        task = Task(self.name, number, base, snapshot, updates, *about, head)
         where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         block = self.client.compute(partition, **where) if needs_dask(partition) else None
         # The name of a task is new every time: a result is never taken for that of another.
@@ -152,7 +176,7 @@ class Run:
             future = self.client.submit(absorb_partition, task, what, key=key, **where)
         if worker is not None:
             self.known[worker] = base
-        return _Flight(task, partition, worker, future, block)
+        return _Flight(task, partition, index, worker, future, block)
 
     def _choose_worker(self) -> str | None:
         """Return the worker with the fewest tasks; of those, the one that lacks least."""
@@ -187,8 +211,8 @@ class Run:
         self.book.costs.n_repeated += 1
         self.known.pop(outcome.worker, None)
         task = flight.task
-        self.flights[task.partition] = self._sent(
-            task.partition, task.base, flight.partition, anew=True
+        self.flights[task.number] = self._sent(
+            task.number, task.base, flight.partition, task.start, anew=True
         )
         return None
 

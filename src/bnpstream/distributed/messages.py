@@ -6,7 +6,8 @@
 - `Update`, driver to workers, with later tasks: what brings a posterior from one version to the
   next.
 
-A version counts the partitions applied: version v is the posterior after partitions 0..v-1.
+A version counts the tasks applied: version v is the posterior after tasks 0..v-1. A task is a
+partition, but for the head of a stream, whose partitions may be several tasks.
 Messages are made and read by the processes of one run, over Dask's own connections; none is kept
 in a file.
 """
@@ -22,7 +23,7 @@ from bnpstream.distributed.noting import Before
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event
 from bnpstream.priors import Prior
-from bnpstream.streams import Options, Reject, Schema
+from bnpstream.streams import Options, Position, Reject, Schema
 from bnpstream.tuning import Learner
 
 Floats = NDArray[np.float64]
@@ -131,13 +132,14 @@ class Update(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A partition to be absorbed."""
+    """A partition to be absorbed, or some of it."""
 
     run: str
     """Tells the posterior of this run from those of others."""
-    partition: int
+    number: int
+    """Its place in the order of tasks, from 0."""
     base: int
-    """Version to start from; that of the partition's number is the newest."""
+    """Version to start from; that of the task's number is the newest."""
     snapshot: tuple[int, bytes] | None
     """A version, and a packed `Whole` of it, for workers that have none."""
     updates: tuple[Update, ...]
@@ -149,17 +151,22 @@ class Task(NamedTuple):
     """What the records of earlier files are."""
     before: Before | None = None
     """Of the journal so far; None: there is none."""
+    start: Position | None = None
+    """Where in the partition to begin; None: at its beginning."""
+    head: bool = False
+    """Absorb the first records only: others wait for this posterior."""
 
     @property
     def exact(self) -> bool:
         """Return whether it starts from the newest posterior."""
-        return self.base == self.partition
+        return self.base == self.number
 
 
 class Outcome(NamedTuple):
     """What a worker returns."""
 
-    partition: int
+    number: int
+    """Of the task."""
     worker: str
     """Its address."""
     lacks: bool = False
@@ -174,8 +181,10 @@ class Outcome(NamedTuple):
     rejects: tuple[Reject, ...] = ()
     """Numbered from the start of the partition."""
     unread: bool = False
-    """The whole partition is in rejects."""
+    """What was to be read is in rejects as a whole."""
     schema: Schema | None = None
+    after: Position | None = None
+    """Where the partition goes on; None: it was read to its end."""
     notes: bytes | None = None
     """Packed `Notes` for the journal, if there is one."""
     seconds: float = 0.0

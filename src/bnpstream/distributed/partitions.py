@@ -1,5 +1,6 @@
 """What a stream is cut into, and reading a part of it on a worker."""
 
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from bnpstream.streams import Options, Position, Records, Reject, Schema, open_s
 from bnpstream.streams.fields.arrow_columns import pyarrow
 
 READ_ROWS = 4096
-"""Records read at a time."""
+"""Records read at a time, and records of the head of a partition."""
 PARQUET = (".parquet", ".pq")
 
 
@@ -33,6 +34,10 @@ class Read(NamedTuple):
     n_records: int
     """Rejected ones included."""
     schema: Schema | None
+    lines: int = 0
+    """Lines of its file before them."""
+    after: Position | None = None
+    """Where the partition goes on; None: these were the last."""
 
 
 def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
@@ -109,15 +114,40 @@ def needs_dask(partition: Any) -> bool:
     return bool(is_dask_collection(partition))
 
 
-def read(partition: Any, options: Options | None, schema: Schema | None) -> Read:
-    """Return all records of a partition; whatever is wrong with it is raised."""
+def read(
+    partition: Any,
+    options: Options | None,
+    schema: Schema | None,
+    start: Position | None = None,
+    *,
+    head: bool = False,
+) -> Read:
+    """Return the records of a partition; whatever is wrong with it is raised.
+
+    Parameters
+    ----------
+    partition
+        What `list_partitions` gave, computed.
+    options, schema
+        What is known about files.
+    start : Position, optional
+        Where in the partition to begin.
+    head : bool
+        Return the first `READ_ROWS` only.
+    """
     if isinstance(partition, FilePart):
-        return _read_file(partition, options, schema)
-    if isinstance(partition, Records):
-        return Read([partition], len(partition) + len(partition.rejects), schema)
-    rows = rows_of(partition)
-    n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
-    return Read([Records(rows, list(range(n)), [])], n, schema)
+        return _read_file(partition, options, schema, start, head=head)
+    records = partition if isinstance(partition, Records) else _numbered_rows(rows_of(partition))
+    first, n = 0 if start is None else start.records, len(records) + len(records.rejects)
+    stop = min(n, first + READ_ROWS) if head else n
+    kept = renumbered(between(records, first, stop), first)
+    after = Position(stop) if stop < n else None
+    return Read([kept], stop - first, schema, _header_lines(schema), after)
+
+
+def _numbered_rows(rows: Any) -> Records:
+    numbers: list[Any] = list(range(len(rows) if isinstance(rows, list) else rows.shape[0]))
+    return Records(rows, numbers, numbers)
 
 
 def rows_of(block: Any) -> Any:
@@ -135,30 +165,45 @@ def _is_document(row: Any) -> bool:
     return isinstance(row, dict) or (len(row) > 0 and isinstance(row[0], str))
 
 
-def _read_file(part: FilePart, options: Options | None, schema: Schema | None) -> Read:
+def _read_file(
+    part: FilePart,
+    options: Options | None,
+    schema: Schema | None,
+    start: Position | None,
+    *,
+    head: bool,
+) -> Read:
+    start = start or Position(part.first, 0, part.first, part.first)
+    stop = sys.maxsize if part.n_records is None else part.first + part.n_records
+    batches, n_records, after = [], 0, None
     with open_source(part.path, options, schema) as source:
-        start = Position(part.first, 0, part.first, part.first)
-        batches = list(_until(source.batches(READ_ROWS, start), part))
-        first = part.first
-        records = [renumbered(batch, first) for batch in batches]
-        n_records = sum(len(batch) + len(batch.rejects) for batch in batches)
-        return Read(records, n_records, source.schema)
+        for records, position in source.batches(READ_ROWS, start):
+            batches.append(renumbered(between(records, start.records, stop), start.records))
+            n_records = min(position.records, stop) - start.records
+            if position.records >= stop:
+                break
+            if head:
+                after = position
+                break
+        schema = source.schema
+    return Read(batches, n_records, schema, start.line or _header_lines(schema), after)
 
 
-def _until(items: Iterator[tuple[Records, Position]], part: FilePart) -> Iterator[Records]:
-    """Yield batches up to the last record of a part."""
-    stop = np.inf if part.n_records is None else part.first + part.n_records
-    for records, _ in items:
-        kept = records.part(slice(bisect_left(records.numbers, stop)))
-        kept.rejects.extend(reject for reject in records.rejects if reject.record < stop)
-        if len(kept) + len(kept.rejects) > 0:
-            yield kept
-        if len(kept) < len(records):
-            return
+def _header_lines(schema: Schema | None) -> int:
+    return int(schema is not None and bool(schema.fields.get("header")))
+
+
+def between(records: Records, first: int, stop: int) -> Records:
+    """Return the records whose numbers are between, rejected ones included."""
+    kept = records.part(slice(*(bisect_left(records.numbers, end) for end in (first, stop))))
+    kept.rejects.extend(reject for reject in records.rejects if first <= reject.record < stop)
+    return kept
 
 
 def renumbered(records: Records, first: int) -> Records:
-    """Return records numbered from the start of the partition."""
+    """Return records numbered from one of them on."""
+    if first == 0:
+        return records
     ids = zip(records.ids, records.numbers, strict=True)
     return Records(
         records.rows,
@@ -171,13 +216,13 @@ def renumbered(records: Records, first: int) -> Records:
     )
 
 
-def refusal(name: str, records: Records, error: ValueError, schema: Schema | None) -> Reject:
+def refusal(name: str, records: Records, error: ValueError, lines: int) -> Reject:
     """Return the reject of a record that the model does not take.
 
-    Its line is counted as if every record were one.
+    Its line is counted as if every record were one, from a number of lines on.
     """
     number = records.numbers[0]
-    line = number + (2 if schema is not None and schema.fields.get("header") else 1)
+    line = lines + number + 1
     excerpt = records.excerpts[0] if records.excerpts else ""
     reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
     return Reject(name, line, number, reason, excerpt)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bnpstream.distributed.driving import Costs
 from bnpstream.jobs.models import Mixture
-from bnpstream.streams import Reject, Schema
+from bnpstream.streams import Position, Reject, Schema
 
 
 class Reached(NamedTuple):
@@ -17,10 +17,12 @@ class Reached(NamedTuple):
     """Records behind it, rejected ones included."""
     schema: Schema | None = None
     """What the records of its files are."""
+    inside: Position | None = None
+    """Where in the next partition it stands; None: at its beginning."""
 
 
 class Applied(NamedTuple):
-    """A partition that has just been applied."""
+    """A partition that has just been applied, or, at the head of a stream, some of it."""
 
     partition: int
     name: str
@@ -28,11 +30,11 @@ class Applied(NamedTuple):
     """The posterior: the same object every time, changed by the next step."""
     reached: Reached
     n_rows: int
-    """Rows of the partition in the posterior."""
+    """Rows of it that went into the posterior."""
     rejects: tuple[Reject, ...]
     """Records of it that could not be used; `record` counts from the start of the stream."""
     unread: bool
-    """The partition could not be read: nothing of it is in the posterior."""
+    """It could not be read: nothing of it is in the posterior."""
     costs: Costs
     """Of the run so far."""
 
@@ -79,8 +81,9 @@ class StreamError(RuntimeError):
     """
 
     def __init__(self, reason: str, model: Mixture, reached: Reached) -> None:
+        others = "no others" if reached.inside is None else "the beginning of the next"
         super().__init__(
-            f"{reason}: the first {reached.partitions} partitions are in the model, and no "
-            "others: go on from there with start=error.reached"
+            f"{reason}: the first {reached.partitions} partitions are in the model, and {others}: "
+            "go on from there with start=error.reached"
         )
         self.reason, self.model, self.reached = reason, model, reached

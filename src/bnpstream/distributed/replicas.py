@@ -49,13 +49,13 @@ class Replica:
     model : StreamingMixture or DocumentMixture
         Changed in place.
     version : int
-        Partitions that are in it.
+        Tasks that are in it.
     """
 
     def __init__(self, model: Mixture, version: int) -> None:
         self.model, self.version = model, version
         self._spare: MixtureState | None = None
-        self._partition, self._kept, self._grown = NOTHING, 0, [NOWHERE]
+        self._task, self._kept, self._grown = NOTHING, 0, [NOWHERE]
 
     @classmethod
     def of(cls, snapshot: tuple[int, bytes]) -> "Replica":
@@ -97,21 +97,21 @@ class Replica:
             shared[id(state)] = spare
         return deepcopy(without_history(self.model), shared)
 
-    def give_back(self, state: MixtureState, partition: int) -> None:
+    def give_back(self, state: MixtureState, task: int) -> None:
         """Take the posterior of a working copy back.
 
         Parameters
         ----------
         state : MixtureState
             Rows were only added to its clusters, and new ones opened.
-        partition : int
+        task : int
             Whose rows they were.
         """
-        self._spare, self._partition = state, partition
+        self._spare, self._task = state, task
         self._kept, self._grown = self.model.state_.n_clusters, [NOWHERE]
 
     def take(self, change: Any, resolution: Resolution | None) -> None:
-        """Take over what a partition changed."""
+        """Take over what a task changed."""
         match change:
             case Whole():
                 _replace(self.model, change.model)
@@ -129,13 +129,13 @@ class Replica:
     def _note(self, slots: Integers, places: Integers) -> None:
         """Remember what may be larger than in the posterior that was given back.
 
-        That one has what its own partition added; whatever others added there too is noted anyway.
+        That one has what its own task added; whatever others added there too is noted anyway.
         """
         if self._spare is None:
             return
         rows, columns = np.divmod(places, self._spare.n_statistics)
         at = slots[rows]
-        if self.version == self._partition:
+        if self.version == self._task:
             new = at >= self._kept
             at, columns = at[new], columns[new]
         self._grown.append((at, columns))
