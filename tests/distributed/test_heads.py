@@ -69,6 +69,14 @@ def test_a_long_first_partition_is_absorbed_in_two_steps(client, rows, expected,
     assert fingerprint(steps[-1].model.finish()) == expected
 
 
+@pytest.mark.parametrize("kind", ["npz", "docword", "delayed", "block"])
+def test_short_partitions_are_absorbed_in_one_step(client, rows, kind, tmp_path):
+    parts = [as_partition(kind, tmp_path, rows[: 100 + i]) for i in range(4)]
+    steps = list(stream_partitions(client, parts, learning()))
+    assert [step.n_rows for step in steps] == [100, 101, 102, 103]
+    assert all(step.reached.inside is None for step in steps)
+
+
 def test_one_at_a_time_nobody_waits(client, rows):
     steps = list(stream_partitions(client, [rows[:FIRST], rows[FIRST:]], learning(), staleness=0))
     assert [step.n_rows for step in steps] == [FIRST, N_ROWS - FIRST]

@@ -182,7 +182,7 @@ def _read_file(
             n_records = min(position.records, stop) - start.records
             if position.records >= stop:
                 break
-            if head:
+            if head and n_records >= READ_ROWS:
                 after = position
                 break
         schema = source.schema
