@@ -5,7 +5,8 @@ partitions changed is applied in their order. So the result depends on the parti
 neither on how many workers there are nor on which of them is faster.
 
 The head of a stream is absorbed with no staleness: until the first rows have decided on what is
-learnt from them. With s = 0 everything is, and the bits are those of `partial_fit`.
+learnt from them. A long partition is cut there, so that others wait for its beginning only. With
+s = 0 everything is absorbed so, uncut, and the bits are those of `partial_fit`.
 """
 
 from collections.abc import Generator
