@@ -2,6 +2,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from bnpstream import (
     DiagonalGaussian,
@@ -10,7 +11,7 @@ from bnpstream import (
     StreamingMixture,
     normalized_inverse_gaussian,
 )
-from bnpstream.distributed.matching import ALONE, Clusters, assign, log_odds, match, together
+from bnpstream.distributed.matching import ALONE, Clusters, assign, log_odds, match
 from bnpstream.mixture import log_prior_weights
 from bnpstream.priors import NAMED_PRIORS
 
@@ -60,11 +61,11 @@ def test_odds_are_those_of_one_cluster_against_two(kind):
     other = posterior(kind, rows_of(kind, rng, 15))
     state, new = model.state_, other.state_
     rows = new.statistics
-    places = np.flatnonzero(np.ones_like(rows))
-    clusters = Clusters(places, rows.ravel(), new.masses.copy(), new.log_vacancy.copy())
+    clusters = Clusters(csr_array(rows), new.masses.copy(), new.log_vacancy.copy())
     there = np.arange(1, state.n_clusters)
-    both = together(state, clusters, there)
-    found = log_odds(model._model(), state, both, there.size)
+    rows_there = state.sparse_rows(there)
+    some = Clusters(rows_there, state.masses[there], state.log_vacancy[there])
+    found = log_odds(model._model(), state, some, clusters)
     prior, likelihood = model._model()
     auxiliary = log_prior_weights(prior, state)[1]
     count = prior.occupancy(state.log_vacancy).sum()
@@ -95,8 +96,7 @@ def test_twins_are_recognised_and_strangers_are_not():
     rows[[0, 1, 2, 3], [0, 4, 8, 11]] = 30
     model = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(np.repeat(rows[:3], 5, 0))
     new = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(rows[[1, 1, 3, 3]]).state_
-    places = np.flatnonzero(new.statistics)
-    clusters = Clusters(places, new.statistics.ravel()[places], new.masses, new.log_vacancy)
+    clusters = Clusters(csr_array(new.statistics), new.masses, new.log_vacancy)
     found = match(model._model(), model.state_, clusters, np.array([1, 2]))
     assert found.tolist() == [1, ALONE]
     assert match(model._model(), model.state_, clusters, np.array([0, 2])).tolist() == [ALONE] * 2

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bnpstream.distributed import matching
 from bnpstream.distributed.matching import ALONE, assign, log_odds
 from bnpstream.likelihoods import plus
 from bnpstream.mixture import MixtureState, Model
@@ -30,6 +31,10 @@ class Clusters(NamedTuple):
     def renamed(self, ids: Integers) -> "Clusters":
         """Return the same with other ids."""
         return self._replace(ids=ids)
+
+    def nameless(self) -> matching.Clusters:
+        """Return the same without ids."""
+        return matching.Clusters(csr_array(self.statistics), self.masses, self.log_vacancy)
 
     def posterior(self, *, paired: bool) -> MixtureState:
         """Return a posterior of these alone."""
@@ -79,9 +84,5 @@ def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters)
     """
     if there.ids.size == 0 or new.ids.size == 0:
         return np.full(new.ids.size, ALONE, np.int64)
-    n_there, paired = there.ids.size, posterior.paired
-    numbers = np.arange(n_there + new.ids.size)
-    parts = [there.renamed(numbers[:n_there]), new.renamed(numbers[n_there:])]
-    both = Clusters.added(parts, paired=paired).posterior(paired=paired)
-    found = assign(log_odds(model, posterior, both, n_there))
+    found = assign(log_odds(model, posterior, there.nameless(), new.nameless()))
     return np.where(found == ALONE, ALONE, there.ids[found])

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array, vstack
 
 from bnpstream.inference.odds import Odds
-from bnpstream.inference.pools import pool_of
-from bnpstream.kernels.arrays import TOTAL_MASS
-from bnpstream.mixture import MixtureState, Model, log_prior_weights
-from bnpstream.mixture.entries import write_entries
+from bnpstream.inference.pools import pool_of_rows
+from bnpstream.mixture import MixtureState, Model
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,9 +28,8 @@ ALONE = -1
 class Clusters(NamedTuple):
     """Clusters out of a posterior: a row each."""
 
-    places: Integers
-    """Of entries that are not zero (see ``mixture.entries``)."""
-    values: Floats
+    rows: csr_array
+    """(n, D): statistics."""
     masses: Floats
     log_vacancy: Floats
 
@@ -75,11 +73,12 @@ def match(model: Model, state: MixtureState, new: Clusters, there: Integers) -> 
     """
     if new.masses.size == 0 or there.size == 0:
         return np.full(new.masses.size, ALONE, np.int64)
-    found = assign(log_odds(model, state, together(state, new, there), there.size))
+    some = Clusters(state.sparse_rows(there), state.masses[there], state.log_vacancy[there])
+    found = assign(log_odds(model, state, some, new))
     return np.where(found == ALONE, ALONE, there[found])
 
 
-def log_odds(model: Model, posterior: MixtureState, both: MixtureState, n_there: int) -> Floats:
+def log_odds(model: Model, posterior: MixtureState, there: Clusters, new: Clusters) -> Floats:
     """Return the log odds of one cluster against two, shape (new, there).
 
     Parameters
@@ -88,28 +87,17 @@ def log_odds(model: Model, posterior: MixtureState, both: MixtureState, n_there:
         Prior and likelihood.
     posterior : MixtureState
         Its E[K'] and U are those of the prior's odds.
-    both : MixtureState
-        Clusters that are there, in its first slots, and after them the new ones.
-    n_there : int
-        How many are there.
+    there, new : Clusters
+        Those that others may be, and these others.
     """
-    odds = Odds(model, both, pool_of(model, both))
-    odds.auxiliary = log_prior_weights(model.prior, posterior)[1]
-    odds.count = float(model.prior.occupancy(posterior.log_vacancy).sum())
-    return odds.table(np.arange(n_there, both.n_clusters), np.arange(n_there))
-
-
-def together(state: MixtureState, new: Clusters, there: Integers) -> MixtureState:
-    """Return a posterior of these clusters alone: those there, then the new ones."""
-    both = MixtureState(state.n_statistics, paired=state.paired)
-    for _ in range(there.size + new.masses.size):
-        both.open()
-    both.masses[:] = np.append(state.masses[there], new.masses)
-    both.log_vacancy[:] = np.append(state.log_vacancy[there], new.log_vacancy)
-    both.arrays.totals[TOTAL_MASS] = both.masses.sum()
-    for slot, one in enumerate(there.tolist()):
-        columns, values = state.sparse_row(one)
-        write_entries(both, np.array([slot]), columns, values)
-    slots = there.size + np.arange(new.masses.size)
-    write_entries(both, slots, new.places, new.values)
-    return both
+    rows = vstack([there.rows, new.rows], format="csr")
+    rows.sort_indices()
+    odds = Odds(
+        model,
+        posterior,
+        pool_of_rows(model.likelihood, rows),
+        np.append(there.masses, new.masses),
+        np.append(there.log_vacancy, new.log_vacancy),
+    )
+    n_there = there.masses.size
+    return odds.table(np.arange(n_there, rows.shape[0]), np.arange(n_there))

@@ -17,7 +17,7 @@ from bnpstream.distributed.replicas import Replica
 from bnpstream.estimator import StreamingMixture
 from bnpstream.inference.budget import keep_within
 from bnpstream.mixture import Event, survivor
-from bnpstream.mixture.state import MixtureState
+from bnpstream.mixture.entries import entry_rows
 
 Integers = NDArray[np.int64]
 
@@ -97,7 +97,10 @@ def _targets(
         targets[row] = ALONE if lives_on is None else lives_on
     new = np.flatnonzero(targets == ALONE)
     there = np.flatnonzero(state.ids >= change.next_id)
-    same = match(model._model(), state, _rows(change, new, state), there)
+    D, entries = state.n_statistics, change.entries
+    rows = entry_rows(D, targets.size, entries.places, entries.values)
+    clusters = Clusters(rows[new], change.masses[new], change.log_vacancy[new])
+    same = match(model._model(), state, clusters, there)
     fresh = state.next_id + np.arange(new.size)
     targets[new] = np.where(same == ALONE, fresh, state.ids[same])
     born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]
@@ -109,14 +112,3 @@ def _targets(
             into = int(state.ids[slot])
             events.append(Event("merge", int(id), into, int(time), mass))
     return targets, fresh[same == ALONE], events
-
-
-def _rows(change: Added, rows: Integers, state: MixtureState) -> Clusters:
-    """Return some rows of a change as clusters."""
-    D, places = state.n_statistics, change.entries.places
-    of = places // D
-    kept = np.isin(of, rows)
-    renumbered = np.searchsorted(rows, of[kept]) * D + places[kept] % D
-    return Clusters(
-        renumbered, change.entries.values[kept], change.masses[rows], change.log_vacancy[rows]
-    )

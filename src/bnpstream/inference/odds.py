@@ -18,12 +18,29 @@ class Odds:
     """Log odds of joining clusters: likelihood and prior, as clusters are joined.
 
     E[K'] and U are those of the posterior throughout: they shift the odds of all pairs alike.
+
+    Parameters
+    ----------
+    model, state
+        The posterior.
+    pool : Pool
+        Clusters.
+    masses, log_vacancy : ndarray of shape (n,), optional
+        Of these, if they are others than those of the posterior.
     """
 
-    def __init__(self, model: Model, state: MixtureState, pool: Pool) -> None:
+    def __init__(
+        self,
+        model: Model,
+        state: MixtureState,
+        pool: Pool,
+        masses: Floats | None = None,
+        log_vacancy: Floats | None = None,
+    ) -> None:
         self.prior, self.pool = model.prior, pool
-        self.masses = state.masses.copy()
-        self.log_vacancy = np.maximum(state.log_vacancy, SURELY_OCCUPIED)
+        self.masses = (state.masses if masses is None else masses).copy()
+        vacancy = state.log_vacancy if log_vacancy is None else log_vacancy
+        self.log_vacancy = np.maximum(vacancy, SURELY_OCCUPIED)
         self.auxiliary = log_prior_weights(model.prior, state)[1]
         self.count = float(model.prior.occupancy(state.log_vacancy).sum())
 

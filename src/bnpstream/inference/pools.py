@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from bnpstream.kernels.pools import WordRows, fill_log_gammas, group_gains, word_odds
@@ -64,9 +65,14 @@ class Pool(ABC):
 
 def pool_of(model: Model, state: MixtureState) -> Pool:
     """Return the clusters of a posterior, by slot."""
-    if isinstance(model.likelihood, WordLikelihood):
-        return WordPool.of(model.likelihood, state)
-    return RowPool(model.likelihood, state.rows(np.arange(state.n_clusters)))
+    return pool_of_rows(model.likelihood, state.sparse_rows(np.arange(state.n_clusters)))
+
+
+def pool_of_rows(likelihood: Likelihood, rows: csr_array) -> Pool:
+    """Return clusters with these statistics, whose columns are in ascending order."""
+    if isinstance(likelihood, WordLikelihood):
+        return WordPool.of(likelihood, rows)
+    return RowPool(likelihood, rows.toarray())
 
 
 class RowPool(Pool):
@@ -164,16 +170,19 @@ class WordPool(Pool):
         )
 
     @classmethod
-    def of(cls, likelihood: WordLikelihood, state: MixtureState) -> "WordPool":
-        """Return the clusters of a posterior."""
-        last = state.n_statistics - 1
-        rows, columns, values, lengths = _counts(state)
-        kept = values >= LEAST_COUNT
+    def of(cls, likelihood: WordLikelihood, statistics: csr_array) -> "WordPool":
+        """Return clusters with these statistics, of which the last is the length."""
+        K, last = statistics.shape[0], statistics.shape[1] - 1
+        rows = np.repeat(np.arange(K), np.diff(statistics.indptr))
+        columns, values = statistics.indices.astype(np.int64), statistics.data
+        at_end, lengths = columns == last, np.zeros(K)
+        lengths[rows[at_end]] = values[at_end]
+        kept = ~at_end & (values >= LEAST_COUNT)
         rows, columns, values = rows[kept], columns[kept], values[kept]
         used, columns = np.unique(columns, return_inverse=True)
         alpha, total = likelihood.base_measure(last)
         base = np.full(used.size, alpha[0]) if alpha.size == 1 else alpha[used]
-        ends = np.searchsorted(rows, np.arange(1, state.n_clusters))
+        ends = np.searchsorted(rows, np.arange(1, K))
         parts = (np.split(columns.astype(np.int32), ends), np.split(values, ends))
         return cls(base, total, list(zip(*parts, strict=True)), lengths)
 
@@ -224,22 +233,6 @@ class WordPool(Pool):
     def groups(self, members: Integers, n_groups: int) -> "WordGroups":
         """Return groups of clusters."""
         return WordGroups(self, members, n_groups)
-
-
-def _counts(state: MixtureState) -> tuple[Integers, Integers, Floats, Floats]:
-    """Return cluster, word and count of all words, sorted by cluster, and the clusters' lengths."""
-    last = state.n_statistics - 1
-    if not state.is_hashed:
-        statistics = state.statistics
-        # Twice as fast as np.nonzero of the numbers themselves.
-        rows, columns = np.divmod(np.flatnonzero(statistics[:, :-1] != 0.0), last)
-        return rows, columns, statistics[rows, columns], statistics[:, -1].copy()
-    found = [state.sparse_row(slot) for slot in range(state.n_clusters)]
-    rows = np.repeat(np.arange(len(found)), [values.size for _, values in found])
-    columns, values = (np.concatenate(part) for part in zip(*found, strict=True))
-    words, lengths = columns != last, np.zeros(len(found))
-    lengths[rows[~words]] = values[~words]
-    return rows[words], columns[words], values[words], lengths
 
 
 def _compacted(rows: WordRows, more: int) -> WordRows:

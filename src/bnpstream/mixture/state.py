@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bnpstream.kernels.adf import LARGEST_BELOW_ONE
 from bnpstream.kernels.arrays import (
@@ -39,6 +40,7 @@ from bnpstream.mixture.rows import (
     read_rows,
     rows_of,
     sparse_row,
+    sparse_rows,
     write_rows,
 )
 
@@ -162,6 +164,10 @@ class MixtureState:
     def sparse_row(self, slot: int) -> tuple[Integers, Floats]:
         """Return the columns of a cluster that are not zero, ascending, and their values."""
         return sparse_row(self.arrays.table, slot)
+
+    def sparse_rows(self, slots: Integers) -> csr_array:
+        """Return the statistics of some clusters that are not zero, columns ascending."""
+        return sparse_rows(self.arrays.table, slots)
 
     def blocks(self) -> Iterator[Integers]:
         """Yield the slots in parts whose rows take 32 MB at most."""
