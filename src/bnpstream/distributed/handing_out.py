@@ -182,7 +182,8 @@ class Run:
         """Return the worker with the fewest tasks; of those, the one that lacks least."""
         now = time.monotonic()
         if now - self._looked >= LOOK_FOR_WORKERS:
-            found = self.client.scheduler_info().get("workers", {})  # none if it is not connected
+            # All of them: some versions of Dask name five. None if it is not connected.
+            found = self.client.scheduler_info(n_workers=-1).get("workers", {})
             self._workers, self._looked = sorted(found), now
         busy = [f.worker for f in self.flights.values() if not f.future.done()]
         return min(
