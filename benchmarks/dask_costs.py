@@ -90,7 +90,8 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
             for update in updates:
                 worker.apply(update)
             task = Task("", number, base, None, (), path, None, schema)
-            found = reading.read(FilePart(path), None, schema, start, head=first)
+            head_only = first and staleness > 0
+            found = reading.read(FilePart(path), None, schema, start, head=head_only)
             outcome = absorbing._absorb(task, worker, found)
             number, schema = number + 1, outcome.schema
             if outcome.after is not None:

@@ -36,11 +36,14 @@ def expected(client, rows):
     return fingerprint(fit_stream(client, parts, learning()).model)
 
 
-def write_docword(path, rows):
-    lines = [str(n) for n in (*rows.shape, rows.nnz)]
+def write_docword(path, rows, stray=None):
+    """Write a docword file; an entry of document 5 comes after those of document `stray`."""
     entries = rows.tocoo()
     triples = zip(entries.row + 1, entries.col + 1, entries.data, strict=True)
-    lines += [f"{i} {word} {count:d}" for i, word, count in triples]
+    lines = [f"{i} {word} {count:d}" for i, word, count in triples]
+    if stray is not None:
+        lines.insert(int(rows.indptr[stray]), "5 1 1")
+    lines = [str(n) for n in (*rows.shape, len(lines))] + lines
     with gzip.open(path, "wt", compresslevel=1) as file:
         file.write("\n".join(lines) + "\n")
 
@@ -128,9 +131,9 @@ def test_refused_records_of_a_rest_have_their_line(client, refused):
     assert result.n_rows == READ_ROWS + 197
 
 
-def share(client, path, folder, interrupts, **sharing):
+def share(client, path, folder, interrupts, likelihood="poisson", **sharing):
     """Return a feed of a file whose first block is long, and whether it came to its end."""
-    model = ModelOptions(likelihood="poisson", prior="dp", prefix_rows=100)
+    model = ModelOptions(likelihood=likelihood, prior="dp", prefix_rows=100)
     feed = start(folder, RunOptions((str(path),), model=model, sharing=SharingOptions()))
     feed.sharing = feed.sharing._replace(part_rows=READ_ROWS + 100, **sharing)
     with feed.writer:
@@ -153,6 +156,42 @@ def test_a_run_is_not_saved_inside_a_partition(client, refused, tmp_path):
     feed, ended = share(client, refused, tmp_path / "run", interrupts, settle_every=1)
     assert (ended, feed.partitions.done) == (False, 1)
     assert feed.position.records == READ_ROWS + 100
+
+
+@pytest.mark.parametrize("after", [READ_ROWS + 50, READ_ROWS + 500])
+def test_entries_of_earlier_documents_are_rejected_once(client, rows, tmp_path, after):
+    path = tmp_path / "docword.txt.gz"
+    write_docword(path, rows, stray=after)
+    by_workers = fit_stream(client, [str(path)], learning())
+    assert [reject.record for reject in by_workers.rejects] == [4]
+    assert by_workers.reached.records == by_workers.n_rows == N_ROWS
+    feed, _ = share(client, path, tmp_path / "run", Interrupts(), "multinomial")
+    [reject] = (tmp_path / "run" / "rejects.jsonl").read_text().splitlines()
+    assert json.loads(reject)["record"] == 4
+    assert feed.position.records == feed.model.n_samples_seen_ == N_ROWS
+
+
+def test_all_kinds_of_rows_can_be_cut(client, rows, expected):
+    pandas = pytest.importorskip("pandas")
+    parts = [rows[:FIRST].tocoo(), rows[FIRST:].tobsr()]
+    assert fingerprint(fit_stream(client, parts, learning()).model) == expected
+    numbers = np.random.default_rng(4).normal(size=(READ_ROWS + 100, 1))
+    frame = pandas.DataFrame(numbers, columns=["x"], index=np.linspace(9.0, 0.0, len(numbers)))
+    model = StreamingMixture("dp", "gaussian", prefix_rows=100)
+    steps = list(stream_partitions(client, [frame], model))
+    assert [step.n_rows for step in steps] == [READ_ROWS, 100]
+
+
+def test_a_partition_that_is_another_one_the_second_time_is_rejected(client, rows):
+    model, reached = learning(), Reached()
+    for applied in stream_partitions(client, [rows], model):
+        reached = applied.reached
+        break
+    result = fit_stream(client, [rows[:1000]], model, start=reached)
+    assert (result.n_rows, result.unread) == (0, ["partition 0"])
+    assert (
+        f"{READ_ROWS} records of it were absorbed, and now it has 1000" in result.rejects[0].reason
+    )
 
 
 def test_a_head_may_take_several_steps(client, rows):

@@ -71,7 +71,7 @@ class SharedFeed:
     Attributes
     ----------
     unread : list of str
-        Partitions of this process that could not be read at all.
+        Partitions of this process that could not be read, or not to their end.
     costs : Costs
         What it took.
     """

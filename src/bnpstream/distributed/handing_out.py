@@ -66,8 +66,10 @@ class Run:
         self.next = self.settled = start.partitions
         self._n_begun = 0
         """Tasks after which their partition went on: so many more are tasks than partitions."""
-        self._left: tuple[Position, Any] | None = None
-        """Where that partition goes on, and what Dask computed of it, which is to be kept."""
+        self._left: Position | None = None
+        """Where that partition goes on."""
+        self._kept: Any = None
+        """What Dask computed of it: not to be computed again."""
         self.known: dict[str, int] = {}
         """By worker: the version that it will have when its tasks are done."""
         self.failed = False
@@ -98,7 +100,7 @@ class Run:
         for partition in islice(list_partitions(self.client, partitions), self.next, None):
             yield partition, start
             while self._left is not None:
-                (start, _), self._left = self._left, None
+                start, self._left = self._left, None
                 yield partition, start
             start = None
 
@@ -117,10 +119,10 @@ class Run:
         )
         schema = self.reached.schema or outcome.schema
         records = self.reached.records + outcome.n_records
-        if outcome.after is not None:
-            self._n_begun += 1
-            self._left = outcome.after, flight.block
-        behind = flight.index + (outcome.after is None)
+        goes_on = outcome.after is not None
+        self._n_begun += goes_on
+        self._left, self._kept = outcome.after, flight.block if goes_on else None
+        behind = flight.index + (not goes_on)
         self.reached = Reached(behind, records, schema, outcome.after)
         return Applied(
             flight.index,

@@ -179,7 +179,7 @@ class Outcome(NamedTuple):
     n_records: int = 0
     """Rejected ones included."""
     rejects: tuple[Reject, ...] = ()
-    """Numbered from the start of the partition."""
+    """Numbered from the first record of the task on."""
     unread: bool = False
     """What was to be read is in rejects as a whole."""
     schema: Schema | None = None

@@ -1,9 +1,9 @@
 """The journal of a stream whose rows are absorbed by workers.
 
-A worker notes the rows of its partition in a journal of its own. Its clusters are those of an older
-posterior, and records are numbered from the start of the partition: the driver, which knows what
-became of either, takes the notes over in the order of partitions. What it has then is what one
-process would have noted.
+A worker notes the rows of its task in a journal of its own. Its clusters are those of an older
+posterior, and records are numbered from the first of the task on: the driver, which knows what
+became of either, takes the notes over in the order of tasks. What it has then is what one process
+would have noted.
 """
 
 from typing import Any, NamedTuple
@@ -26,14 +26,14 @@ class Before(NamedTuple):
     """What a worker has to know of the journal so far."""
 
     waiting: list[Waiting]
-    """Records whose rows wait for more, numbered from the start of the partition: below 0."""
+    """Records whose rows wait for more, numbered from the first of the task on: below 0."""
     ids: Integers
     floors: Floats
     """What a record has to exceed to be an exemplar of these clusters: others are not looked at."""
 
 
 class Notes(NamedTuple):
-    """What a worker noted of the rows of a partition."""
+    """What a worker noted of the rows of a task."""
 
     ids: Integers
     """Likeliest cluster of every row, in order, as the following; those that waited first."""
@@ -80,7 +80,7 @@ class _Rows:
 
 
 class Noting:
-    """A journal of the rows of a partition.
+    """A journal of the rows of a task.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def take_notes(
     n_clusters: int,
     events: list[Event],
 ) -> None:
-    """Take over what a worker noted of the next partition.
+    """Take over what a worker noted of the next task.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ def take_notes(
     notes : Notes
         What the worker noted.
     n_records : int
-        Records before the partition.
+        Records before those of the task.
     renamed : Renamed or None
         What the driver made of its clusters; None if it had the newest posterior.
     n_clusters : int
-        Clusters after the partition.
+        Clusters after it.
     events : list of Event
-        What became of clusters in this partition.
+        What became of clusters in it.
     """
     ids, clusters, names = notes.ids, notes.clusters, None
     if renamed is not None:

@@ -35,7 +35,7 @@ class Read(NamedTuple):
     """Rejected ones included."""
     schema: Schema | None
     lines: int = 0
-    """Lines of its file before them."""
+    """Lines of its file before them, as if every record were one."""
     after: Position | None = None
     """Where the partition goes on; None: these were the last."""
 
@@ -138,9 +138,11 @@ def read(
     if isinstance(partition, FilePart):
         return _read_file(partition, options, schema, start, head=head)
     records = partition if isinstance(partition, Records) else _numbered_rows(rows_of(partition))
-    first, n = 0 if start is None else start.records, len(records) + len(records.rejects)
+    first, n = 0 if start is None else start.records, _count(records)
+    if first > n:
+        raise ValueError(f"{first} records of it were absorbed, and now it has {n}: not the same")
     stop = min(n, first + READ_ROWS) if head else n
-    kept = renumbered(between(records, first, stop), first)
+    kept = records if stop - first == n else renumbered(between(records, first, stop), first)
     after = Position(stop) if stop < n else None
     return Read([kept], stop - first, schema, _header_lines(schema), after)
 
@@ -150,8 +152,21 @@ def _numbered_rows(rows: Any) -> Records:
     return Records(rows, numbers, numbers)
 
 
+def _count(records: Records) -> int:
+    """Return how many records there are, from number 0 on; an earlier one may have rejects too."""
+    return 1 + max([-1, *records.numbers[-1:], *(reject.record for reject in records.rejects)])
+
+
 def rows_of(block: Any) -> Any:
-    """Return rows as an estimator takes them; a partition of a bag is a list of rows."""
+    """Return rows as an estimator takes them, and as they can be cut by their numbers.
+
+    A partition of a bag is a list of rows.
+    """
+    if issparse(block):
+        sparse: Any = block
+        return sparse.tocsr()
+    if hasattr(block, "reset_index"):  # an index of numbers may be what slices are taken by
+        return block.reset_index(drop=True)
     if hasattr(block, "shape"):
         return block
     rows = list(block)
@@ -178,7 +193,7 @@ def _read_file(
     batches, n_records, after = [], 0, None
     with open_source(part.path, options, schema) as source:
         for records, position in source.batches(READ_ROWS, start):
-            batches.append(renumbered(between(records, start.records, stop), start.records))
+            batches.append(renumbered(between(records, 0, stop), start.records))
             n_records = min(position.records, stop) - start.records
             if position.records >= stop:
                 break
@@ -186,7 +201,7 @@ def _read_file(
                 after = position
                 break
         schema = source.schema
-    return Read(batches, n_records, schema, start.line or _header_lines(schema), after)
+    return Read(batches, n_records, schema, start.in_file + _header_lines(schema), after)
 
 
 def _header_lines(schema: Schema | None) -> int:
@@ -194,9 +209,13 @@ def _header_lines(schema: Schema | None) -> int:
 
 
 def between(records: Records, first: int, stop: int) -> Records:
-    """Return the records whose numbers are between, rejected ones included."""
+    """Return the records whose numbers are between, rejected ones included.
+
+    What was rejected of records before all of these goes with the first of them.
+    """
     kept = records.part(slice(*(bisect_left(records.numbers, end) for end in (first, stop))))
-    kept.rejects.extend(reject for reject in records.rejects if first <= reject.record < stop)
+    least = first if first > 0 else -sys.maxsize
+    kept.rejects.extend(reject for reject in records.rejects if least <= reject.record < stop)
     return kept
 
 
@@ -219,7 +238,7 @@ def renumbered(records: Records, first: int) -> Records:
 def refusal(name: str, records: Records, error: ValueError, lines: int) -> Reject:
     """Return the reject of a record that the model does not take.
 
-    Its line is counted as if every record were one, from a number of lines on.
+    Its line is counted as if every record were one, after `lines` others.
     """
     number = records.numbers[0]
     line = lines + number + 1

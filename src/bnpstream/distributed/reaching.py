@@ -12,7 +12,7 @@ class Reached(NamedTuple):
     """How far a stream has come: with the model, all that is needed to go on from there."""
 
     partitions: int = 0
-    """Partitions behind it: these are in the posterior or in rejects, and no others."""
+    """Partitions behind it: in the posterior or in rejects, and nothing else, but for `inside`."""
     records: int = 0
     """Records behind it, rejected ones included."""
     schema: Schema | None = None
@@ -54,7 +54,7 @@ class StreamResult:
     rejects : list of Reject
         Records and partitions that could not be used, in order.
     unread : list of str
-        Names of the partitions of which nothing could be used.
+        Names of the partitions that could not be read, or not to their end: see `rejects`.
     costs : Costs
         Bytes and seconds.
     """

@@ -96,6 +96,8 @@ def stream_partitions(
 ) -> Generator[Applied]:
     """Absorb a stream by the workers of a Dask cluster, yielding after every partition.
 
+    At the head of a stream, with a staleness above 0, also inside long ones (`Reached.inside`).
+
     Parameters
     ----------
     client, partitions, model, staleness, settle_every, start, source_options
@@ -106,7 +108,7 @@ def stream_partitions(
     Yields
     ------
     applied : Applied
-        In the order of partitions, each once.
+        In the order of partitions, every row once.
     """
     require_whole("staleness", staleness, 0)
     if settle_every is not None:

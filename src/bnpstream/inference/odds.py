@@ -10,6 +10,8 @@ from bnpstream.priors import Prior
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+PAIRS = 200_000
+"""Whose odds are taken at a time: some thirty megabytes."""
 SURELY_OCCUPIED = -1e3
 """A log vacancy that is none: finite, so that it can be subtracted again."""
 
@@ -59,6 +61,11 @@ class Odds:
 
     def table(self, some: Integers, others: Integers) -> Floats:
         """Return the log odds of joining each of some with each of others, a row for each."""
+        step = max(1, PAIRS // max(1, others.size))
+        parts = [some[start : start + step] for start in range(0, some.size, step)]
+        return np.concatenate([self._table(part, others) for part in parts])
+
+    def _table(self, some: Integers, others: Integers) -> Floats:
         one, other = np.repeat(some, others.size), np.tile(others, some.size)
         prior = prior_odds(
             self.prior,
