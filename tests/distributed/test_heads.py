@@ -12,12 +12,13 @@ from bnpstream import PitmanYor, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
 from bnpstream.distributed import Reached, fit_stream, stream_partitions
 from bnpstream.distributed.feeding import SharedFeed
-from bnpstream.distributed.partitions import READ_ROWS
+from bnpstream.distributed.partitions import READ_ROWS, read
 from bnpstream.jobs.interrupts import Interrupts
 from bnpstream.jobs.models import ModelOptions
 from bnpstream.jobs.sharing import SharingOptions
 from bnpstream.jobs.starting import RunOptions, start
 from bnpstream.jobs.status import Pace
+from bnpstream.streams import Records, Reject
 from distributed_streams import fingerprint, learning
 
 FIRST, N_ROWS = READ_ROWS + 900, READ_ROWS + 1500
@@ -169,6 +170,17 @@ def test_entries_of_earlier_documents_are_rejected_once(client, rows, tmp_path, 
     [reject] = (tmp_path / "run" / "rejects.jsonl").read_text().splitlines()
     assert json.loads(reject)["record"] == 4
     assert feed.position.records == feed.model.n_samples_seen_ == N_ROWS
+
+
+def test_a_block_is_cut_with_all_that_was_rejected():
+    n = READ_ROWS + 10
+    strays = [Reject("docword", 1, record, "", "") for record in (-3, 5, READ_ROWS + 2)]
+    block = Records(np.zeros((n, 1)), list(range(n)), list(range(n)), rejects=strays)
+    head = read(block, None, None, head=True)
+    rest = read(block, None, None, head.after)
+    found = [[reject.record for reject in part.batches[0].rejects] for part in (head, rest)]
+    assert found == [[-3, 5], [2]]
+    assert (head.n_records, rest.n_records, rest.after) == (READ_ROWS, 10, None)
 
 
 def test_all_kinds_of_rows_can_be_cut(client, rows, expected):
