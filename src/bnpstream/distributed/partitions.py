@@ -193,7 +193,8 @@ def _read_file(
     batches, n_records, after = [], 0, None
     with open_source(part.path, options, schema) as source:
         for records, position in source.batches(READ_ROWS, start):
-            batches.append(renumbered(between(records, 0, stop), start.records))
+            kept = records if position.records <= stop else between(records, 0, stop)
+            batches.append(renumbered(kept, start.records))
             n_records = min(position.records, stop) - start.records
             if position.records >= stop:
                 break
