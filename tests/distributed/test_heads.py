@@ -6,7 +6,7 @@ import json
 import dask
 import numpy as np
 import pytest
-from scipy.sparse import save_npz
+from scipy.sparse import coo_matrix, save_npz
 
 from bnpstream import PitmanYor, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
@@ -185,7 +185,7 @@ def test_a_block_is_cut_with_all_that_was_rejected():
 
 def test_all_kinds_of_rows_can_be_cut(client, rows, expected):
     pandas = pytest.importorskip("pandas")
-    parts = [rows[:FIRST].tocoo(), rows[FIRST:].tobsr()]
+    parts = [coo_matrix(rows[:FIRST]), rows[FIRST:].tobsr()]
     assert fingerprint(fit_stream(client, parts, learning()).model) == expected
     numbers = np.random.default_rng(4).normal(size=(READ_ROWS + 100, 1))
     frame = pandas.DataFrame(numbers, columns=["x"], index=np.linspace(9.0, 0.0, len(numbers)))

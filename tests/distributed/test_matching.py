@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import bnpstream.inference.odds
 from bnpstream import (
     DiagonalGaussian,
     DirichletMultinomial,
@@ -54,8 +55,10 @@ def rows_of(kind, rng, n):
     return rng.multinomial(25, words[rng.integers(3, size=n)])
 
 
+@pytest.mark.parametrize("pairs", [2, 100_000])
 @pytest.mark.parametrize("kind", LIKELIHOODS)
-def test_odds_are_those_of_one_cluster_against_two(kind):
+def test_odds_are_those_of_one_cluster_against_two(kind, pairs, monkeypatch):
+    monkeypatch.setattr(bnpstream.inference.odds, "PAIRS", pairs)  # that are looked at at a time
     rng = np.random.default_rng((32, len(kind)))
     model = posterior(kind, rows_of(kind, rng, 40))
     other = posterior(kind, rows_of(kind, rng, 15))

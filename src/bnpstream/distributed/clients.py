@@ -21,7 +21,8 @@ def connect(address: str) -> Iterator[Client]:
     ----------
     address : str
         ``"tcp://HOST:PORT"`` of a scheduler that is running, or ``"local:2"`` for two worker
-        processes on this machine, of one thread each, which end with the block.
+        processes on this machine, of one thread each, which end with the block. Dask's profiler
+        is off in these.
 
     Yields
     ------

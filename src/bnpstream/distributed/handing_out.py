@@ -64,10 +64,8 @@ class Run:
         self.book = Book(Replica(model, start.partitions), staleness)
         self.flights: dict[int, _Flight] = {}
         self.next = self.settled = start.partitions
-        self._n_begun = 0
-        """Tasks after which their partition went on: so many more are tasks than partitions."""
         self._left: Position | None = None
-        """Where that partition goes on."""
+        """Where the partition goes on whose beginning was applied last."""
         self._kept: Any = None
         """What Dask computed of it: not to be computed again."""
         self.known: dict[str, int] = {}
@@ -111,8 +109,8 @@ class Run:
             model = self.book.model
             events = vars(model).get("lineage_", [])[history:]
             K = model.state_.n_clusters if "state_" in vars(model) else 0
-            notes, behind = unpacked(outcome.notes), self.reached.records
-            take_notes(self.journal, notes, behind, self.book.renamed, K, events)
+            notes, records = unpacked(outcome.notes), self.reached.records
+            take_notes(self.journal, notes, records, self.book.renamed, K, events)
         rejects = tuple(
             reject._replace(record=reject.record + self.reached.records)
             for reject in outcome.rejects
@@ -120,10 +118,9 @@ class Run:
         schema = self.reached.schema or outcome.schema
         records = self.reached.records + outcome.n_records
         goes_on = outcome.after is not None
-        self._n_begun += goes_on
         self._left, self._kept = outcome.after, flight.block if goes_on else None
-        behind = flight.index + (not goes_on)
-        self.reached = Reached(behind, records, schema, outcome.after)
+        partitions = flight.index + (not goes_on)
+        self.reached = Reached(partitions, records, schema, outcome.after)
         return Applied(
             flight.index,
             flight.task.name,
@@ -143,8 +140,12 @@ class Run:
             return number if number == version else None
         base = max(number - self.staleness, self.settled)
         if self.settle_every is not None:
-            base = max(base, number - (number - self._n_begun) % self.settle_every)
+            base = max(base, number - self._index(number) % self.settle_every)
         return base if base <= version else None
+
+    def _index(self, number: int) -> int:
+        """Return the partition of a task: there is one more task for each that was cut so far."""
+        return number - (self.book.version - self.reached.partitions)
 
     def _hand_out(self, pieces: Iterator[tuple[Any, Position | None]]) -> None:
         """Hand out everything whose posterior is there."""
@@ -162,7 +163,7 @@ class Run:
     def _sent(
         self, number: int, base: int, partition: Any, start: Position | None, *, anew: bool = False
     ) -> _Flight:
-        worker, index = self._choose_worker(), number - self._n_begun
+        worker, index = self._choose_worker(), self._index(number)
         version = None if anew or worker is None else self.known.get(worker)
         snapshot, updates = self.book.since(version, base)
         before = None if self.journal is None else begin(self.journal, self.reached.records)
