@@ -21,7 +21,7 @@ from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Task
 from bnpstream.distributed.partitions import FilePart
 from bnpstream.distributed.replicas import Replica
-from bnpstream.streams import Position
+from bnpstream.sources import Position
 
 STEPS = {
     "read": (reading, "read"),

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from bnpstream import StreamingMixture
 from bnpstream.distributed import connect, fit_stream
-from bnpstream.streams import open_source
+from bnpstream.sources import open_source
 from dask_corpora import CORPORA, Corpus, write
 from dask_costs import dask_overhead, play
 from measure import arguments, machine, save

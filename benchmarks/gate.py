@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bnpstream.kernels.adf import NEGLIGIBLE
+from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.mixture import log_joint
 from floor import Case, floor_of, ready, synthetic_case, visit
 from measure import arguments, cpu_seconds, machine, save

@@ -19,7 +19,7 @@ import numpy as np
 
 from bnpstream import DirichletMultinomial, StreamingMixture, dirichlet_process
 from bnpstream.datasets import load_kos, load_nyt8447
-from bnpstream.tuning import Learner
+from bnpstream.search import Learner
 from measure import Spread, arguments, cpu_seconds, machine, save
 
 ORDERS, REPEATS = 5, 7

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import io, sparse
 
 from bnpstream.datasets import synthetic_corpus_blocks
-from bnpstream.streams import Options, open_source
-from bnpstream.streams.reading import ByteReader
+from bnpstream.sources import Options, open_source
+from bnpstream.sources.files.byte_reader import ByteReader
 from measure import MIB, Spread, arguments, cpu_seconds, machine, save
 
 REPETITIONS = 3

@@ -6,8 +6,8 @@ import numpy as np
 
 from bnpstream import DirichletMultinomial, StreamingMixture, normalized_inverse_gaussian
 from bnpstream.datasets import bars, digits
-from bnpstream.jobs.description import ClusterDescription, Exemplar, Feature, RunDescription
 from bnpstream.mixture import Event
+from bnpstream.runs.description import ClusterDescription, Exemplar, Feature, RunDescription
 
 N_BINS = 64
 

@@ -4,9 +4,9 @@ import numpy as np
 from numba import njit
 
 from bnpstream.inference import adf
-from bnpstream.kernels import adf as compiled
-from bnpstream.kernels.families import make_scratch, score
-from bnpstream.kernels.priors import make_space
+from bnpstream.kernels.measures.rules import make_space
+from bnpstream.kernels.passes import steps as compiled
+from bnpstream.kernels.passes.kinds import make_scratch, score
 
 
 def from_python(function):

@@ -8,7 +8,7 @@ import numpy as np
 from bnpstream import PitmanYor, normalized_stable
 from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, count_rows, tidy
 from bnpstream.priors import Prior
-from bnpstream.tuning import grid_search, paper_grid
+from bnpstream.search import grid_search, paper_grid
 from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
 from tank2015.beyond_streams import ALPHAS, STREAMS, STRENGTHS, parts, streamed
 from tank2015.modelling import PAPER_CONCENTRATIONS, mixture, thin

@@ -14,12 +14,12 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.inference.gibbs import chain_at
-from bnpstream.kernels.adf import NEGLIGIBLE
+from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.mixture import Model
 from bnpstream.mixture.predict import log_joint
 from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE
 from bnpstream.priors import Prior
-from bnpstream.tuning import GridResult, grid_search, paper_grid
+from bnpstream.search import GridResult, grid_search, paper_grid
 from tank2015.steps import Found
 
 THRESHOLD = 0.5

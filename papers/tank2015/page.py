@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from bnpstream.runs.files import write_atomically
+from bnpstream.storage.files import write_atomically
 from tank2015.showing import markdown
 from tank2015.steps import Found
 

@@ -13,8 +13,8 @@ import orjson
 from joblib import Parallel, delayed
 
 import bnpstream
-from bnpstream.jobs.starting import versions
-from bnpstream.runs.files import write_atomically
+from bnpstream.runs.start import versions
+from bnpstream.storage.files import write_atomically
 from tank2015.page import write_page
 from tank2015.showing import Show
 from tank2015.steps import Found, Journal, Results, changes, fingerprint

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from bnpstream.runs.files import write_atomically
+from bnpstream.storage.files import write_atomically
 
 Verdict = Literal["holds", "does not hold", "cannot be tested here"]
 

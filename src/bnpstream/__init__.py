@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bnpstream._version import __version__
 
 if TYPE_CHECKING:
-    from bnpstream.estimator import DocumentMixture, GibbsMixture, StreamingMixture
+    from bnpstream.estimators import DocumentMixture, GibbsMixture, StreamingMixture
     from bnpstream.likelihoods import (
         Bernoulli,
         Categorical,
@@ -37,17 +37,17 @@ _HOMES = {
     "Categorical": "bnpstream.likelihoods",
     "DiagonalGaussian": "bnpstream.likelihoods",
     "DirichletMultinomial": "bnpstream.likelihoods",
-    "DocumentMixture": "bnpstream.estimator",
+    "DocumentMixture": "bnpstream.estimators",
     "Gaussian": "bnpstream.likelihoods",
     "GeneralizedGamma": "bnpstream.priors",
-    "GibbsMixture": "bnpstream.estimator",
+    "GibbsMixture": "bnpstream.estimators",
     "NumericalMeasure": "bnpstream.priors",
     "OpenVocabulary": "bnpstream.likelihoods",
     "PitmanYor": "bnpstream.priors",
     "Poisson": "bnpstream.likelihoods",
     "Product": "bnpstream.likelihoods",
     "SphericalGaussian": "bnpstream.likelihoods",
-    "StreamingMixture": "bnpstream.estimator",
+    "StreamingMixture": "bnpstream.estimators",
     "dirichlet_process": "bnpstream.priors",
     "normalized_inverse_gaussian": "bnpstream.priors",
     "normalized_stable": "bnpstream.priors",

@@ -3,11 +3,11 @@
 `docs/extending.md` shows how; ``bnpstream.testing`` checks the laws.
 """
 
-from bnpstream.kernels.dispatch import specialize
-from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
-from bnpstream.kernels.priors import discounting, occupied_clusters
+from bnpstream.kernels.jit.dispatch import specialize
+from bnpstream.kernels.measures.rules import discounting, occupied_clusters
 from bnpstream.kernels.special import log_rising
-from bnpstream.kernels.table import locate
+from bnpstream.kernels.statistics.table import locate
+from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 from bnpstream.likelihoods import Batch, Likelihood, PairedBatch, Row, plus
 from bnpstream.priors import NormalizedRandomMeasure, Prior
 

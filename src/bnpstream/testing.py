@@ -12,8 +12,8 @@ from scipy.stats import chisquare
 
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import TOTAL_MASS, SparseRows
-from bnpstream.kernels.likelihoods import log_predictive_of, log_predictive_of_new
-from bnpstream.kernels.priors import log_prior_weights
+from bnpstream.kernels.measures.rules import log_prior_weights
+from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 from bnpstream.likelihoods import Batch, Likelihood, plus
 from bnpstream.likelihoods.cells import CellBatch
 from bnpstream.mixture import MixtureState, Model, log_joint

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bnpstream.cli import app
-from bnpstream.jobs.description import Exemplar, Feature
 from bnpstream.report import write_report
+from bnpstream.runs.description import Exemplar, Feature
 from run_examples import many_clusters_run, small_run
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import synthetic_corpus
-from bnpstream.estimator.visiting import require_bytes
+from bnpstream.estimators.visiting import require_bytes
 from bnpstream.inference.budget import Budget, keep_within
-from bnpstream.inference.retiring import retire
+from bnpstream.inference.retirement import retire
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, survivor
 from bnpstream.priors import PitmanYor
 from states import assert_free_slots_are_zero, bits

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from bnpstream import DirichletMultinomial, StreamingMixture, normalized_inverse_gaussian
 from bnpstream.cli import app
 from bnpstream.datasets import bars
-from bnpstream.runs import RunError, RunWriter, read_checkpoint
+from bnpstream.storage import RunError, RunWriter, read_checkpoint
 from commands import run, run_json
 
 TOPICS = {"weather": "rain wind snow hail storm sun", "money": "bond stock yield bank rate loan"}

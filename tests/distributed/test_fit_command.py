@@ -19,15 +19,15 @@ import pytest
 
 from bnpstream.distributed import clients
 from bnpstream.distributed.feeding import SharedFeed
-from bnpstream.jobs.describing import Run
-from bnpstream.jobs.feeding import TooManyRejectsError
-from bnpstream.jobs.interrupts import Interrupts
-from bnpstream.jobs.models import ModelOptions
-from bnpstream.jobs.sharing import SharingOptions
-from bnpstream.jobs.starting import RunOptions, start
-from bnpstream.jobs.status import Pace
-from bnpstream.runs import has_checkpoint, read_checkpoint, read_tensors
-from bnpstream.streams import Options
+from bnpstream.runs.feed import TooManyRejectsError
+from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.overview import Run
+from bnpstream.runs.sharing import SharingOptions
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.status import Pace
+from bnpstream.sources import Options
+from bnpstream.storage import has_checkpoint, read_checkpoint, read_tensors
 from commands import run, run_json
 
 N_FILES, N_RECORDS, N_FIRST = 40, 60, 100
@@ -406,7 +406,7 @@ def test_a_run_of_one_process_stays_one(files, address, tmp_path):
 def test_dask_is_imported_when_it_is_asked_for(files):
     program = (
         "import sys; sys.modules['distributed'] = None\n"
-        "import bnpstream.cli.feed\n"
+        "import bnpstream.cli.fit\n"
         "assert 'dask' not in sys.modules\n"
         "from bnpstream.cli import app; app()"
     )

@@ -13,12 +13,12 @@ from bnpstream.datasets import synthetic_corpus
 from bnpstream.distributed import Reached, fit_stream, stream_partitions
 from bnpstream.distributed.feeding import SharedFeed
 from bnpstream.distributed.partitions import READ_ROWS, read
-from bnpstream.jobs.interrupts import Interrupts
-from bnpstream.jobs.models import ModelOptions
-from bnpstream.jobs.sharing import SharingOptions
-from bnpstream.jobs.starting import RunOptions, start
-from bnpstream.jobs.status import Pace
-from bnpstream.streams import Records, Reject
+from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.sharing import SharingOptions
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.status import Pace
+from bnpstream.sources import Records, Reject
 from distributed_streams import fingerprint, learning
 
 FIRST, N_ROWS = READ_ROWS + 900, READ_ROWS + 1500

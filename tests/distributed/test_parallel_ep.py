@@ -15,8 +15,8 @@ from bnpstream.distributed.posteriors import Posterior
 from bnpstream.distributed.shards import combine, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
-from bnpstream.mixture.saving import state_arrays
 from bnpstream.mixture.sites import totals
+from bnpstream.mixture.snapshot import state_arrays
 from clusters import kill_worker, local_client
 
 ROWS = synthetic_corpus(n_documents=300, n_words=100, mean_length=12, seed=0).counts

@@ -11,8 +11,8 @@ from bnpstream import (
     StreamingMixture,
     distributed,
     normalized_inverse_gaussian,
-    tuning,
 )
+from bnpstream import search as tuning
 from bnpstream.datasets import bars, synthetic_corpus
 from clusters import kill_worker
 

@@ -8,7 +8,7 @@ from bnpstream.distributed.messages import Entries, Outcome, packed, unpacked
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
 from bnpstream.inference.merge import join_into
-from bnpstream.inference.retiring import retire
+from bnpstream.inference.retirement import retire
 from bnpstream.mixture.entries import add_entries, changed_places, differences, touched_slots
 from distributed_streams import blocks, corpus, fingerprint, learning
 from states import assert_free_slots_are_zero, bits

@@ -12,8 +12,8 @@ import pytest
 
 import naive
 from bnpstream.inference import adf
-from bnpstream.kernels import visits
 from bnpstream.kernels.arrays import Events, Options, Trace
+from bnpstream.kernels.passes import visits
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, SiteBuffer, log_joint
 from bnpstream.mixture.state import FIRST_CAPACITY

@@ -9,7 +9,7 @@ import naive
 from bnpstream import DiagonalGaussian, StreamingMixture
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import TOTAL_MASS
-from bnpstream.kernels.priors import make_space, rule_of
+from bnpstream.kernels.measures.rules import make_space, rule_of
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, log_joint
 from bnpstream.priors import GeneralizedGamma

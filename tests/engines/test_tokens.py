@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.tokens import spell_out
+from bnpstream.kernels.words.dirichlet import LONG_RUN
+from bnpstream.kernels.words.tokens import spell_out
 
 
 def spelt_out(documents):

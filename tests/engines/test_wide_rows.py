@@ -15,8 +15,8 @@ import naive
 from bnpstream import GibbsMixture, StreamingMixture
 from bnpstream.inference import adf, ep, gibbs, merge, window
 from bnpstream.inference.visits import visit
-from bnpstream.kernels import table as tables
-from bnpstream.kernels.table import DENSE_UP_TO
+from bnpstream.kernels.statistics import table as tables
+from bnpstream.kernels.statistics.table import DENSE_UP_TO
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.likelihoods import base as batches
 from bnpstream.mixture import MixtureState, Model, SiteBuffer

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 LOOPS = """
-from bnpstream.kernels.compiling import entry
-from bnpstream.kernels.likelihoods import SymmetricDirichletMultinomial, alpha_of
+from bnpstream.kernels.jit.decorators import entry
+from bnpstream.kernels.words.dirichlet import SymmetricDirichletMultinomial, alpha_of
 @entry
 def first_alpha(parameters):
     return alpha_of(parameters, 0)
@@ -27,7 +27,7 @@ def show(parameters):
 THEIRS = """
 from typing import NamedTuple
 from bnpstream.extending import specialize
-from bnpstream.kernels.likelihoods import alpha_of
+from bnpstream.kernels.words.dirichlet import alpha_of
 class Parameters(NamedTuple):
     alpha: float
 @specialize(alpha_of, Parameters)
@@ -86,7 +86,7 @@ def test_other_kernels_do_not_read_what_was_kept(run, package):
     assert run(OURS) == [(0.5, 0)]
     assert run(OURS) == [(0.5, 1)]
     kernels = package / "bnpstream" / "kernels"
-    likelihoods = kernels / "likelihoods.py"
+    likelihoods = kernels / "words" / "dirichlet.py"
     source = likelihoods.read_text().replace("return likelihood.alpha\n", "return 7.0\n")
     likelihoods.write_text(source)
     assert run(OURS) == [(7.0, 0)]

@@ -16,7 +16,7 @@ from bnpstream.extending import Batch, Likelihood, PairedBatch, log_predictive_o
 from bnpstream.extending import log_predictive_of_new as in_new
 from bnpstream.inference import adf, ep, exact, gibbs
 from bnpstream.inference.visits import visit
-from bnpstream.kernels.table import DENSE_UP_TO
+from bnpstream.kernels.statistics.table import DENSE_UP_TO
 from bnpstream.mixture import MixtureState, Model, SiteBuffer, log_joint
 from bnpstream.mixture.sites import totals
 from bnpstream.testing import check_likelihood

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from bnpstream.runs import read_tensors
+from bnpstream.storage import read_tensors
 
 TIMES = ("seconds", "marks")
 """What differs between two runs of the same stream: the clock, and how long the trace is."""

@@ -7,7 +7,7 @@ import pytest
 from killing import command, write_feed
 
 from bnpstream.datasets import find
-from bnpstream.runs import read_checkpoint
+from bnpstream.storage import read_checkpoint
 from file_server import serving
 
 MODEL = ("--hash-bits", "12", "--batch-rows", "64", "--checkpoint-rows", "100")

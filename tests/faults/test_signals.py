@@ -8,7 +8,7 @@ import time
 import pytest
 from killing import command, run_to_end, write_feed
 
-from bnpstream.runs import read_tensors
+from bnpstream.storage import read_tensors
 
 SOON = 60.0
 """Seconds in which a process must do what it is asked to: loops may have to be compiled first."""

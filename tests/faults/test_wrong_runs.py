@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from bnpstream.cli import app
-from bnpstream.runs import Tensors, read_tensors, write_tensors
+from bnpstream.storage import Tensors, read_tensors, write_tensors
 
 MODELS = {
     "documents": ("--prefix-rows", "5"),

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from bnpstream import DocumentMixture
 from bnpstream.cli import app
-from bnpstream.jobs.models import ModelOptions, OptionError, check_times, half_life_of
 from bnpstream.plots import plot_events
 from bnpstream.report.charts import bins_of
-from bnpstream.streams import Options, open_source
+from bnpstream.runs.model_options import ModelOptions, OptionError, check_times, half_life_of
+from bnpstream.sources import Options, open_source
 
 START = datetime(2024, 2, 28, 12, tzinfo=UTC)
 TOPICS = ("rain wind snow hail storm sun", "bond stock yield bank rate loan", "goal team match cup")
@@ -231,7 +231,7 @@ def test_the_command_line_says_what_does_not_go_together(feed, tmp_path):
 
 
 def test_pictures_know_of_retirement(feed, tmp_path):
-    from bnpstream.jobs.describing import Run
+    from bnpstream.runs.overview import Run
 
     run("fit", feed, "--out", tmp_path / "run", "--half-life", "15", "--quiet")
     described = Run(tmp_path / "run").describe()

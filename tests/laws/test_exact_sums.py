@@ -12,7 +12,7 @@ from numba import njit
 
 import naive_cells as naive
 from bnpstream import StreamingMixture
-from bnpstream.kernels.families import add_row, take_out_row
+from bnpstream.kernels.passes.kinds import add_row, take_out_row
 from bnpstream.likelihoods import DiagonalGaussian, Gaussian, SphericalGaussian
 from bnpstream.mixture import MixtureState, Model, SiteBuffer, log_joint
 from bnpstream.mixture.sites import totals

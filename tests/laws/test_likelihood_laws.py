@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse
 
 import naive
-from bnpstream.kernels.adf import log_joint_rows
-from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.priors import Rule
+from bnpstream.kernels.measures.rules import Rule
+from bnpstream.kernels.passes.steps import log_joint_rows
 from bnpstream.kernels.special import log_rising
+from bnpstream.kernels.words.dirichlet import LONG_RUN
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.mixture import MixtureState
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bnpstream.kernels import pairs
+from bnpstream.kernels.statistics import pairs
 from states import from_python
 
 pytestmark = pytest.mark.kernel

@@ -8,10 +8,13 @@ import pytest
 import naive
 from bnpstream.inference import adf, ep, gibbs, window
 from bnpstream.inference.visits import visit
-from bnpstream.kernels.adf import log_joint_rows
 from bnpstream.kernels.arrays import Clusters, make_scratch
-from bnpstream.kernels.documents import MARGIN
-from bnpstream.kernels.levels import (
+from bnpstream.kernels.measures.rules import Rule
+from bnpstream.kernels.passes.steps import log_joint_rows
+from bnpstream.kernels.special import LOG_2
+from bnpstream.kernels.statistics.table import empty_table, scatter
+from bnpstream.kernels.words.documents import MARGIN
+from bnpstream.kernels.words.levels import (
     CHORDS,
     COUNTS,
     LARGEST_LEVEL,
@@ -20,12 +23,10 @@ from bnpstream.kernels.levels import (
     count_class,
     level_of,
 )
-from bnpstream.kernels.priors import Rule
-from bnpstream.kernels.screen import bound, fill_bounds
-from bnpstream.kernels.special import LOG_2
-from bnpstream.kernels.table import empty_table, scatter
-from bnpstream.likelihoods import DirichletMultinomial, screening
-from bnpstream.likelihoods.screening import class_counts, knots_of, no_screen
+from bnpstream.kernels.words.screen import bound, fill_bounds
+from bnpstream.likelihoods import DirichletMultinomial
+from bnpstream.likelihoods import word_screen as screening
+from bnpstream.likelihoods.word_screen import class_counts, knots_of, no_screen
 from bnpstream.mixture import MixtureState, Model, SiteBuffer
 from bnpstream.mixture.window import Window
 from bnpstream.priors import PitmanYor, dirichlet_process, normalized_inverse_gaussian
@@ -102,7 +103,7 @@ def exact_scores(likelihood, clusters, batch):
 
 
 def bounds_of(likelihood, screen, clusters, batch):
-    """Return the (n, K) bounds that `kernels.documents` compares with these scores."""
+    """Return the (n, K) bounds that `kernels.words.documents` compares with these scores."""
     rows, K = batch.kernel_rows, int(clusters.counters[0])
     scratch = make_scratch(CAPACITY, int(np.diff(rows.indptr).max()))
     new, found = exact_scores(likelihood, clusters, batch)[:, -1], np.empty((len(batch), K))
@@ -228,7 +229,7 @@ def gain_of_further_tokens(alpha, base, most):
 
 
 def chords_of(knots, levels, count):
-    """Return the chords in units of levels, as the docstring of ``kernels.screen`` has them."""
+    """Return the chords in units of levels, as ``kernels.words.screen`` has them."""
     k1, k2, k3, k4, offset = knots
     eight = levels + 2 * sum(np.maximum(levels, k) for k in (k1, k2, k3)) + np.maximum(levels, k4)
     return (count - 1) * (eight - offset) / 8

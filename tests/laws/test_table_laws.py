@@ -6,8 +6,8 @@ Where a table is hashed is decided in Python, so narrow tables can be hashed too
 import numpy as np
 import pytest
 
-from bnpstream.kernels import table as tables
-from bnpstream.kernels.table import (
+from bnpstream.kernels.statistics import table as tables
+from bnpstream.kernels.statistics.table import (
     DENSE_UP_TO,
     EMPTY,
     END,

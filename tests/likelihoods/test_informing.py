@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bnpstream import DiagonalGaussian, Gaussian, SphericalGaussian, StreamingMixture
-from bnpstream.likelihoods import informing
-from bnpstream.likelihoods.informing import first_rows
+from bnpstream.likelihoods import base_measures as informing
+from bnpstream.likelihoods.base_measures import first_rows
 
 
 def clusters(n=400, K=4, D=5, apart=8.0, seed=0):

@@ -14,9 +14,9 @@ import matplotlib as mpl
 import pytest
 from reading_html import Page
 
-from bnpstream.jobs.description import ClusterDescription, Exemplar, Feature, RunDescription
 from bnpstream.mixture import Event
 from bnpstream.report import render_report, write_report
+from bnpstream.runs.description import ClusterDescription, Exemplar, Feature, RunDescription
 from run_examples import bars_run, columns_run, corpus_run, many_clusters_run, small_run
 
 HOSTILE = [

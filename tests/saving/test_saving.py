@@ -21,7 +21,7 @@ from bnpstream import (
 )
 from bnpstream.datasets import bars
 from bnpstream.extending import Batch, Likelihood
-from bnpstream.runs import RunError
+from bnpstream.storage import RunError
 
 NIG = normalized_inverse_gaussian(10, 100)
 IMAGES = bars(n_images=160, seed=0).counts

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bnpstream.inference.tree import MergeTree
-from bnpstream.jobs.description import Feature, GroupDescription, TreeDescription
 from bnpstream.plots import plot_tree
 from bnpstream.report import render_report
+from bnpstream.runs.description import Feature, GroupDescription, TreeDescription
 from run_examples import small_run
 
 TREE = MergeTree(

@@ -8,11 +8,11 @@ from typing import Any
 
 from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.datasets import synthetic_corpus_blocks
-from bnpstream.jobs.feeding import Feed
-from bnpstream.jobs.interrupts import Interrupts
-from bnpstream.jobs.starting import RunOptions, start
-from bnpstream.jobs.status import Pace
-from bnpstream.streams import open_source
+from bnpstream.runs.feed import Feed
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.status import Pace
+from bnpstream.sources import open_source
 
 
 def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import typer
 
-from bnpstream.cli.feed import pace_of
+from bnpstream.cli.fit import pace_of
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.distributed import connect
 from bnpstream.distributed.feeding import SharedFeed, check_model, check_source
-from bnpstream.jobs.feeding import Feed
-from bnpstream.jobs.interrupts import Interrupts
-from bnpstream.jobs.models import Mixture
-from bnpstream.jobs.sharing import SharingOptions
-from bnpstream.jobs.starting import RunOptions, start
+from bnpstream.runs.feed import Feed
+from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.sharing import SharingOptions
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
 
 LOGGERS = ("distributed", "distributed.client", "tornado.application")
 """What they say of a cluster that fails, an error of ours says in one line."""

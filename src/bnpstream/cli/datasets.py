@@ -12,8 +12,8 @@ from bnpstream.cli.output import Page, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import data_directory, fetch
 from bnpstream.datasets.catalogue import CORPORA, UCI
-from bnpstream.datasets.downloading import Step
-from bnpstream.datasets.fetching import Fetched, FetchedFile
+from bnpstream.datasets.download import Step
+from bnpstream.datasets.fetch import Fetched, FetchedFile
 from bnpstream.datasets.local import VARIABLE
 
 

@@ -16,12 +16,12 @@ from bnpstream.cli.output import Page, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import digits
 from bnpstream.evaluation import agreement, majority_labels
-from bnpstream.jobs.describing import Run
-from bnpstream.jobs.feeding import Feed
-from bnpstream.jobs.interrupts import Interrupts
-from bnpstream.jobs.models import ModelOptions, make_model
-from bnpstream.jobs.starting import RunOptions, start
-from bnpstream.jobs.status import Pace
+from bnpstream.runs.feed import Feed
+from bnpstream.runs.model_options import ModelOptions, make_model
+from bnpstream.runs.overview import Run
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.status import Pace
 
 BATCH_ROWS = 32
 IMAGE = (8, 8)

@@ -30,9 +30,9 @@ def reported() -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        from bnpstream.jobs.feeding import TooManyRejectsError  # here, as it takes long to import
-        from bnpstream.jobs.models import OptionError
-        from bnpstream.runs import RunError
+        from bnpstream.runs.feed import TooManyRejectsError  # here, as it takes long to import
+        from bnpstream.runs.model_options import OptionError
+        from bnpstream.storage import RunError
 
         if isinstance(error, OptionError):
             fail(str(error), USAGE)

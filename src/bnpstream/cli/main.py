@@ -55,7 +55,7 @@ def fit(source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> No
     if it had never stopped. With --dask, the workers of a cluster read and absorb the files.
     """
     with reported():
-        from bnpstream.cli.feed import run_fit
+        from bnpstream.cli.fit import run_fit
 
         run_fit(source or [], given, as_json=as_json)
 
@@ -70,7 +70,7 @@ def stream(source: o.Sources = None, **given: Any) -> None:
     Keep one line for every "record".
     """
     with reported():
-        from bnpstream.cli.feed import run_stream
+        from bnpstream.cli.fit import run_stream
 
         run_stream(source or ["-"], given)
 
@@ -101,7 +101,7 @@ def tune(
     the grid may be given several times. fit --config uses the best point, from the first row on.
     """
     with reported():
-        from bnpstream.cli.tuning import Outputs, run_tune
+        from bnpstream.cli.tune import Outputs, run_tune
 
         plan = {"rows": rows, "held_out": held_out, "seed": seed, "n_jobs": jobs}
         run_tune(source or [], given, plan, Outputs(out, plot, as_json))
@@ -121,7 +121,7 @@ def evaluate(
 ) -> None:
     """Score records with a run: log predictive likelihood, perplexity, agreement with labels."""
     with reported():
-        from bnpstream.cli.reading import run_evaluate
+        from bnpstream.cli.inspect import run_evaluate
 
         run_evaluate(run, source or ["-"], labels, given["format"], coarse, as_json=as_json)
 
@@ -137,7 +137,7 @@ def predict(
 ) -> None:
     """Say where records belong, without learning from them."""
     with reported():
-        from bnpstream.cli.reading import run_predict
+        from bnpstream.cli.inspect import run_predict
 
         run_predict(run, source or ["-"], given["format"], coarse, as_json=as_json)
 
@@ -153,7 +153,7 @@ def clusters(
 ) -> None:
     """List clusters: weight, size, words by probability and by lift, exemplars."""
     with reported():
-        from bnpstream.cli.reading import run_clusters
+        from bnpstream.cli.inspect import run_clusters
 
         run_clusters(run, id, top, words, coarse, as_json=as_json)
 
@@ -166,7 +166,7 @@ def lineage(
 ) -> None:
     """List births, merges, deaths and retirements of clusters."""
     with reported():
-        from bnpstream.cli.reading import run_lineage
+        from bnpstream.cli.inspect import run_lineage
 
         run_lineage(run, id, as_json=as_json)
 
@@ -183,7 +183,7 @@ def report(
 ) -> None:
     """Write one HTML page about a run that needs no network."""
     with reported():
-        from bnpstream.cli.reading import run_report
+        from bnpstream.cli.inspect import run_report
 
         run_report(run, out, image)
 

@@ -9,7 +9,7 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from bnpstream.jobs.status import Status
+from bnpstream.runs.status import Status
 
 EVERY = 0.5
 """Seconds between two lines of JSON."""

@@ -4,8 +4,8 @@ from bnpstream.datasets.bars import bars, bars_components
 from bnpstream.datasets.base import Dataset
 from bnpstream.datasets.corpus import synthetic_corpus, synthetic_corpus_blocks
 from bnpstream.datasets.digits import digits
-from bnpstream.datasets.downloading import FetchError
-from bnpstream.datasets.fetching import fetch
+from bnpstream.datasets.download import FetchError
+from bnpstream.datasets.fetch import fetch
 from bnpstream.datasets.local import (
     data_directory,
     find,
@@ -15,7 +15,7 @@ from bnpstream.datasets.local import (
     load_nytimes,
 )
 from bnpstream.datasets.powerlaw import powerlaw_documents
-from bnpstream.datasets.pruning import PrunedCorpus, prune_corpus
+from bnpstream.datasets.prune import PrunedCorpus, prune_corpus
 
 __all__ = [
     "Dataset",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from bnpstream.datasets.base import Dataset
 from bnpstream.datasets.catalogue import CORPORA
-from bnpstream.streams import read_docword, read_labels, read_lda_c, read_vocabulary
+from bnpstream.sources import read_docword, read_labels, read_lda_c, read_vocabulary
 
 __all__ = [
     "VARIABLE",

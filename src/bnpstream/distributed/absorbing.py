@@ -13,14 +13,14 @@ from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Ta
 from bnpstream.distributed.noting import Noting
 from bnpstream.distributed.partitions import Read, read, refusal
 from bnpstream.distributed.replicas import Replica, without_history
-from bnpstream.estimator import StreamingMixture
-from bnpstream.jobs.absorbing import absorb_sound
-from bnpstream.jobs.models import Mixture
+from bnpstream.estimators import StreamingMixture
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture.entries import changed_places, differences, read_entries, touched_slots
-from bnpstream.streams import Records, Reject
-from bnpstream.streams.records import beginning
-from bnpstream.tuning.learner import PROBE
+from bnpstream.runs.absorption import absorb_sound
+from bnpstream.runs.model_options import Mixture
+from bnpstream.search.learner import PROBE
+from bnpstream.sources import Records, Reject
+from bnpstream.sources.records import beginning
 
 _REPLICAS: dict[str, Replica] = {}
 """By run: what this process has, the run of the last task at the end."""

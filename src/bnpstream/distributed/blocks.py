@@ -12,8 +12,8 @@ from distributed import Client, Future
 from scipy.sparse import issparse
 
 from bnpstream.distributed.partitions import READ_ROWS, delayed_blocks, rows_of
-from bnpstream.streams import open_source
-from bnpstream.streams.stacking import stacked
+from bnpstream.sources import open_source
+from bnpstream.sources.stack import stacked
 
 
 def large_tasks() -> Any:

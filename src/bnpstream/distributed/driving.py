@@ -11,8 +11,8 @@ from bnpstream.distributed.messages import Added, Outcome, Update, packed, unpac
 from bnpstream.distributed.noting import Renamed
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
-from bnpstream.jobs.models import Mixture
 from bnpstream.mixture import Event
+from bnpstream.runs.model_options import Mixture
 
 UPDATES_PER_SNAPSHOT = 4
 """Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""

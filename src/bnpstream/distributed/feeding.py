@@ -18,16 +18,16 @@ from bnpstream.distributed.driving import Costs
 from bnpstream.distributed.partitions import FilePart, renumbered, row_groups
 from bnpstream.distributed.reaching import Applied, Reached, StreamError
 from bnpstream.distributed.streaming import check_supported, stream_partitions
-from bnpstream.estimator import DocumentMixture
-from bnpstream.jobs.feeding import Feed
-from bnpstream.jobs.interrupts import Interrupts
-from bnpstream.jobs.models import Mixture, OptionError
-from bnpstream.jobs.readahead import read_ahead
-from bnpstream.jobs.sharing import Partitions
-from bnpstream.jobs.starting import RunOptions
-from bnpstream.jobs.status import Pace, Status
-from bnpstream.runs import RunError
-from bnpstream.streams import Position
+from bnpstream.estimators import DocumentMixture
+from bnpstream.runs.feed import Feed
+from bnpstream.runs.model_options import Mixture, OptionError
+from bnpstream.runs.read_ahead import read_ahead
+from bnpstream.runs.sharing import Partitions
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions
+from bnpstream.runs.status import Pace, Status
+from bnpstream.sources import Position
+from bnpstream.storage import RunError
 
 
 def check_source(options: RunOptions) -> None:

@@ -20,9 +20,9 @@ from bnpstream.distributed.noting import begin, take_notes
 from bnpstream.distributed.partitions import list_partitions, name_of, needs_dask
 from bnpstream.distributed.reaching import Applied, Reached, StreamError
 from bnpstream.distributed.replicas import Replica
-from bnpstream.jobs.journal import Journal
-from bnpstream.jobs.models import Mixture
-from bnpstream.streams import Options, Position
+from bnpstream.runs.journal import Journal
+from bnpstream.runs.model_options import Mixture
+from bnpstream.sources import Options, Position
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""

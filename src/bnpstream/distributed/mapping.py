@@ -10,11 +10,11 @@ import numpy as np
 from distributed import Client
 from numpy.typing import NDArray
 
-from bnpstream import tuning
+from bnpstream import search
 from bnpstream.distributed.blocks import hand_over, hold_blocks
-from bnpstream.estimator import GibbsMixture
-from bnpstream.tuning import GridResult, Point
-from bnpstream.tuning.mapping import Mapper
+from bnpstream.estimators import GibbsMixture
+from bnpstream.search import GridResult, Point
+from bnpstream.search.parallel import Mapper
 
 Floats = NDArray[np.float64]
 
@@ -43,31 +43,31 @@ def _call(item: Any, function: Callable[..., Any], shared: list[Any]) -> Any:
 def grid_search(
     client: Client, estimator: Any, X: Any, param_grid: Any = None, **options: Any
 ) -> GridResult:
-    """Try parameters on the first rows of a stream, each on a worker: `tuning.grid_search`.
+    """Try parameters on the first rows of a stream, each on a worker: `search.grid_search`.
 
     Parameters
     ----------
     client : distributed.Client
         The cluster.
     estimator, X, param_grid, **options
-        As in `tuning.grid_search`.
+        As in `search.grid_search`.
     """
-    return tuning.grid_search(estimator, X, param_grid, mapper=workers(client), **options)
+    return search.grid_search(estimator, X, param_grid, mapper=workers(client), **options)
 
 
 def replicate(
     client: Client, estimator: Any, X: Any, held_out: Any, seeds: Iterable[int]
 ) -> list[Point]:
-    """Fit the same model several times, each time on a worker: `tuning.replicate`.
+    """Fit the same model several times, each time on a worker: `search.replicate`.
 
     Parameters
     ----------
     client : distributed.Client
         The cluster.
     estimator, X, held_out, seeds
-        As in `tuning.replicate`.
+        As in `search.replicate`.
     """
-    return tuning.replicate(estimator, X, held_out, seeds, mapper=workers(client))
+    return search.replicate(estimator, X, held_out, seeds, mapper=workers(client))
 
 
 def fit_chains(client: Client, model: GibbsMixture, X: Any) -> GibbsMixture:

@@ -23,8 +23,8 @@ from bnpstream.distributed.noting import Before
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event
 from bnpstream.priors import Prior
-from bnpstream.streams import Options, Position, Reject, Schema
-from bnpstream.tuning import Learner
+from bnpstream.search import Learner
+from bnpstream.sources import Options, Position, Reject, Schema
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

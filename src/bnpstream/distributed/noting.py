@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.jobs.description import Exemplar
-from bnpstream.jobs.exemplars import KEPT
-from bnpstream.jobs.journal import Journal, Waiting
-from bnpstream.jobs.models import Mixture
 from bnpstream.mixture import Event
-from bnpstream.streams import Records
+from bnpstream.runs.description import Exemplar
+from bnpstream.runs.exemplars import KEPT
+from bnpstream.runs.journal import Journal, Waiting
+from bnpstream.runs.model_options import Mixture
+from bnpstream.sources import Records
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,8 +11,8 @@ from bnpstream.distributed.blocks import hand_over, hold_blocks
 from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.posteriors import Posterior
 from bnpstream.distributed.shards import Swept, combine, renamed, sweep_shard
-from bnpstream.estimator import StreamingMixture
-from bnpstream.estimator.reading import likeliest
+from bnpstream.estimators import StreamingMixture
+from bnpstream.estimators.reading import likeliest
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.visits import Absorbed, Responsibilities
 from bnpstream.likelihoods import Batch

@@ -10,8 +10,8 @@ import numpy as np
 from dask.base import is_dask_collection
 from scipy.sparse import issparse, vstack
 
-from bnpstream.streams import Options, Position, Records, Reject, Schema, open_source
-from bnpstream.streams.fields.arrow_columns import pyarrow
+from bnpstream.sources import Options, Position, Records, Reject, Schema, open_source
+from bnpstream.sources.formats.arrow_columns import pyarrow
 
 READ_ROWS = 4096
 """Records read at a time, and records of the head of a partition."""

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from bnpstream.estimator import StreamingMixture
-from bnpstream.mixture.saving import state_arrays, state_from
+from bnpstream.estimators import StreamingMixture
+from bnpstream.mixture.snapshot import state_arrays, state_from
 
 
 class Posterior(NamedTuple):

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bnpstream.distributed.driving import Costs
-from bnpstream.jobs.models import Mixture
-from bnpstream.streams import Position, Reject, Schema
+from bnpstream.runs.model_options import Mixture
+from bnpstream.sources import Position, Reject, Schema
 
 
 class Reached(NamedTuple):

@@ -19,12 +19,11 @@ from bnpstream.distributed.messages import (
     packed,
     unpacked,
 )
-from bnpstream.estimator import StreamingMixture
-from bnpstream.estimator.saving import PER_ROW
+from bnpstream.estimators import StreamingMixture
+from bnpstream.estimators.saving import PER_ROW
 from bnpstream.inference.merge import join_into
-from bnpstream.inference.retiring import retire
+from bnpstream.inference.retirement import retire
 from bnpstream.inference.visits import slots_of
-from bnpstream.jobs.models import Mixture
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
     LOG_EVIDENCE,
@@ -34,6 +33,7 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.mixture import Event, MixtureState
 from bnpstream.mixture.entries import add_entries, write_entries
+from bnpstream.runs.model_options import Mixture
 
 NOTHING = -1
 NOWHERE: tuple[Integers, Integers] = (np.empty(0, np.int64), np.empty(0, np.int64))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bnpstream.distributed.matching import ALONE, Clusters, match
 from bnpstream.distributed.messages import Added, Resolution
 from bnpstream.distributed.replicas import Replica
-from bnpstream.estimator import StreamingMixture
+from bnpstream.estimators import StreamingMixture
 from bnpstream.inference.budget import keep_within
 from bnpstream.mixture import Event, survivor
 from bnpstream.mixture.entries import entry_rows

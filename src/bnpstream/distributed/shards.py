@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, diags_array
 from bnpstream.distributed.births import Clusters, match
 from bnpstream.distributed.matching import ALONE
 from bnpstream.distributed.posteriors import Posterior
-from bnpstream.estimator import StreamingMixture
+from bnpstream.estimators import StreamingMixture
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
 from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID

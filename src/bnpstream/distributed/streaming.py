@@ -15,10 +15,10 @@ from typing import Any
 from bnpstream.distributed.absorbing import is_plain
 from bnpstream.distributed.handing_out import Run
 from bnpstream.distributed.reaching import Applied, Reached, StreamResult
-from bnpstream.estimator.base import require_whole
-from bnpstream.jobs.journal import Journal
-from bnpstream.jobs.models import Mixture
-from bnpstream.streams import Options
+from bnpstream.estimators.base import require_whole
+from bnpstream.runs.journal import Journal
+from bnpstream.runs.model_options import Mixture
+from bnpstream.sources import Options
 
 
 def fit_stream(
@@ -40,7 +40,7 @@ def fit_stream(
     partitions
         What the stream is cut into, in order: a Dask bag, data frame or array; a path, of a
         directory, of files by a pattern, or of a Parquet file, whose row groups they are then; or
-        anything that gives one after the other paths that `bnpstream.streams.open_source` reads,
+        anything that gives one after the other paths that `bnpstream.sources.open_source` reads,
         `dask.delayed` blocks, or blocks of rows. They are read by the workers.
     model : StreamingMixture or DocumentMixture
         Fitted or not; changed in place, as by `partial_fit`. What describes the rows of the last

@@ -19,9 +19,9 @@ import numpy as np
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.odds import Odds
 from bnpstream.inference.pools import pool_of
-from bnpstream.inference.retiring import retire
+from bnpstream.inference.retirement import retire
 from bnpstream.kernels.arrays import NO_LIMIT
-from bnpstream.kernels.table import SLOT
+from bnpstream.kernels.statistics.table import SLOT
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
 
 SHARE_FREED = 16

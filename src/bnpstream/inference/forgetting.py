@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.inference.response import Settings
-from bnpstream.inference.retiring import retire
+from bnpstream.inference.retirement import retire
 from bnpstream.mixture import Event, MixtureState, Model
 from bnpstream.mixture.window import Window
 

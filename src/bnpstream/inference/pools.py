@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from bnpstream.kernels.pools import WordRows, fill_log_gammas, group_gains, word_odds
+from bnpstream.kernels.words.pools import WordRows, fill_log_gammas, group_gains, word_odds
 from bnpstream.likelihoods import Likelihood, plus
 from bnpstream.likelihoods.words import WordLikelihood
 from bnpstream.mixture import MixtureState, Model

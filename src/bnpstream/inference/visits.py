@@ -1,4 +1,7 @@
-"""Visiting rows in order: one loop for ADF, EP and the window (compiled: ``kernels.visits``)."""
+"""Visiting rows in order: one loop for ADF, EP and the window.
+
+Compiled twin: ``kernels.passes.visits``.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -7,8 +10,8 @@ import numpy as np
 
 from bnpstream.inference.budget import keep_within
 from bnpstream.inference.response import Settings, respond
-from bnpstream.kernels import visits as compiled
 from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Sites, Trace
+from bnpstream.kernels.passes import visits as compiled
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.lineage import read_events

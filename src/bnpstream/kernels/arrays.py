@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.table import Table
+from bnpstream.kernels.statistics.table import Table
 
 N_CLUSTERS, N_OBSERVATIONS, NEXT_ID = 0, 1, 2
 TOTAL_MASS, LOG_AUXILIARY, LOG_EVIDENCE = 0, 1, 2

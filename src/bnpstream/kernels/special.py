@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bnpstream.kernels.compiling import entry, inlined, inner
+from bnpstream.kernels.jit.decorators import entry, inlined, inner
 
 LOG_2 = math.log(2.0)
 STIRLING_FROM = 12.0

@@ -1,6 +1,6 @@
 """What a row looks like in a cluster: conjugate exponential families."""
 
-from bnpstream.likelihoods.auto import Automatic
+from bnpstream.likelihoods.automatic import Automatic
 from bnpstream.likelihoods.base import Batch, Likelihood, PairedBatch, Row, plus
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import ColumnLikelihood

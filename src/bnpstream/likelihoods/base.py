@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.pairs import add_product
-from bnpstream.kernels.table import DENSE_UP_TO, Table
-from bnpstream.likelihoods.screening import no_screen
+from bnpstream.kernels.statistics.pairs import add_product
+from bnpstream.kernels.statistics.table import DENSE_UP_TO, Table
+from bnpstream.likelihoods.word_screen import no_screen
 
 Floats = NDArray[np.float64]
 
@@ -273,7 +273,7 @@ class Likelihood(ABC):
         """Return this likelihood with a base measure of another scale.
 
         What it expects stays the same; how far clusters may be from it, or how wide they are,
-        changes. ``bnpstream.tuning`` finds out which factor predicts best.
+        changes. ``bnpstream.search`` finds out which factor predicts best.
         """
         raise NotImplementedError(f"{type(self).__name__} has no scale to be learnt")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from bnpstream.kernels.columns import CATEGORICAL
+from bnpstream.kernels.cells.columns import CATEGORICAL
 from bnpstream.likelihoods.base import Floats, Likelihood, Row
 from bnpstream.likelihoods.cells import (
     Block,

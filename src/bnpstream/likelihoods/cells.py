@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from bnpstream.kernels.cells import add_up, derive_all
-from bnpstream.kernels.columns import Cells, Columns, Derived
-from bnpstream.kernels.table import Table
+from bnpstream.kernels.cells.columns import Cells, Columns, Derived
+from bnpstream.kernels.cells.rows import add_up, derive_all
+from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
 from bnpstream.likelihoods.frames import as_array, check_table
 
@@ -68,7 +68,7 @@ def _place(X: Any) -> str:
 
 
 class Block(NamedTuple):
-    """A family's part of the compiled score, see ``kernels.columns``."""
+    """A family's part of the compiled score, see ``kernels.cells.columns``."""
 
     kind: int
     cells: int

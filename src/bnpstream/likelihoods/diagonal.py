@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bnpstream.kernels.columns import DIAGONAL, SPHERICAL
-from bnpstream.kernels.pairs import deviation, quotient, two_product
+from bnpstream.kernels.cells.columns import DIAGONAL, SPHERICAL
+from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base import Floats, Row
+from bnpstream.likelihoods.base_measures import FirstRows, first_rows
 from bnpstream.likelihoods.cells import (
     Block,
     as_cells,
@@ -17,7 +18,6 @@ from bnpstream.likelihoods.cells import (
     no_options,
     require_positive,
 )
-from bnpstream.likelihoods.informing import FirstRows, first_rows
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln
 
-from bnpstream.kernels.columns import BERNOULLI, POISSON
+from bnpstream.kernels.cells.columns import BERNOULLI, POISSON
 from bnpstream.likelihoods.base import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.tokens import with_tokens
+from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.base import Batch, Floats, Row, plain_rows
 from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
 

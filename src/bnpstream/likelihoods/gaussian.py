@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import multigammaln
 
-from bnpstream.kernels.columns import FULL
-from bnpstream.kernels.pairs import deviation, quotient, two_product
+from bnpstream.kernels.cells.columns import FULL
+from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base import Floats, Row
+from bnpstream.likelihoods.base_measures import first_rows
 from bnpstream.likelihoods.cells import (
     Block,
     as_cells,
     as_vector,
     no_options,
 )
-from bnpstream.likelihoods.informing import first_rows
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
 
 

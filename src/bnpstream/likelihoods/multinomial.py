@@ -9,19 +9,19 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
+import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
 from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.levels import Screen
-from bnpstream.kernels.likelihoods import (
+from bnpstream.kernels.statistics.table import Table
+from bnpstream.kernels.words.dirichlet import (
     AsymmetricDirichletMultinomial,
     SymmetricDirichletMultinomial,
 )
-from bnpstream.kernels.table import Table
-from bnpstream.kernels.tokens import with_tokens
+from bnpstream.kernels.words.levels import Screen
+from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.base import Batch, Floats
 from bnpstream.likelihoods.cells import WrongWidthError
 from bnpstream.likelihoods.counts import as_counts
-from bnpstream.likelihoods.screening import make_screen, words_of
+from bnpstream.likelihoods.word_screen import make_screen, words_of
 from bnpstream.likelihoods.words import WordLikelihood
 
 LEARN: Literal["learn"] = "learn"
@@ -58,7 +58,7 @@ class DirichletMultinomial(WordLikelihood):
     ----------
     alpha : float, array-like of shape (V,) or "learn"
         Base measure: a symmetric one, or one value a word. By default `StreamingMixture` learns
-        alpha_w = c m_w from the stream (``bnpstream.tuning``): m from the frequencies of words, c
+        alpha_w = c m_w from the stream (``bnpstream.search``): m from the frequencies of words, c
         by how well it predicts.
 
     Examples
@@ -107,7 +107,7 @@ class DirichletMultinomial(WordLikelihood):
     def informed(self, X: Any) -> "DirichletMultinomial":
         """Return this likelihood with alpha = c m: m from some rows, c a guess.
 
-        `StreamingMixture` finds out which c predicts best (``bnpstream.tuning``).
+        `StreamingMixture` finds out which c predicts best (``bnpstream.search``).
         """
         if self.is_informed:
             return self

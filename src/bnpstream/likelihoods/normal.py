@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from bnpstream.likelihoods.base import Floats
+from bnpstream.likelihoods.base_measures import FirstRows
 from bnpstream.likelihoods.cells import (
     ColumnLikelihood,
     as_vector,
     require_positive,
 )
-from bnpstream.likelihoods.informing import FirstRows
 
 LOG_PI = float(np.log(np.pi))
 STRENGTH_IF_GIVEN = 0.01

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import gammaln
 
-from bnpstream.kernels.columns import MULTINOMIAL
+from bnpstream.kernels.cells.columns import MULTINOMIAL
 from bnpstream.likelihoods.base import Floats, Likelihood, Row
 from bnpstream.likelihoods.cells import (
     Block,

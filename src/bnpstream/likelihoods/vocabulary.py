@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import bnpstream.kernels.documents  # noqa: F401  (the loops over documents)
-from bnpstream.kernels.levels import Screen
-from bnpstream.kernels.likelihoods import AsymmetricDirichletMultinomial
-from bnpstream.kernels.table import Table
+import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
+from bnpstream.kernels.statistics.table import Table
+from bnpstream.kernels.words.dirichlet import AsymmetricDirichletMultinomial
+from bnpstream.kernels.words.levels import Screen
 from bnpstream.likelihoods.base import Floats
 from bnpstream.likelihoods.documents import UNSEEN, Document, DocumentBatch, as_documents
 from bnpstream.likelihoods.multinomial import ALPHA_RANGE, guessed_strength, mean_of
-from bnpstream.likelihoods.screening import Words, make_screen, octave_of
+from bnpstream.likelihoods.word_screen import Words, make_screen, octave_of
 from bnpstream.likelihoods.words import WordLikelihood
 
 FIRST_CAPACITY = 1024

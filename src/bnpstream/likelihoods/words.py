@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, softmax
 
 from bnpstream.kernels.arrays import NO_MASS
-from bnpstream.kernels.levels import Screen
-from bnpstream.kernels.likelihoods import LONG_RUN
-from bnpstream.kernels.screen import lighten, lower, raise_levels
 from bnpstream.kernels.special import STIRLING_FROM
-from bnpstream.kernels.table import Table
+from bnpstream.kernels.statistics.table import Table
+from bnpstream.kernels.words.dirichlet import LONG_RUN
+from bnpstream.kernels.words.levels import Screen
+from bnpstream.kernels.words.screen import lighten, lower, raise_levels
 from bnpstream.likelihoods.base import Floats, Likelihood, Row
 
 

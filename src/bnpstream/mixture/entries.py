@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bnpstream.kernels.table import add_at
+from bnpstream.kernels.statistics.table import add_at
 from bnpstream.likelihoods import plus
-from bnpstream.mixture.rows import dense_rows, read_rows
 from bnpstream.mixture.state import MixtureState
+from bnpstream.mixture.tables import dense_rows, read_rows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

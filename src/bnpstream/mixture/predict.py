@@ -5,9 +5,9 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.adf import log_joint_pairs, log_joint_rows
 from bnpstream.kernels.arrays import NO_MASS, SparseRows
-from bnpstream.kernels.priors import Rule
+from bnpstream.kernels.measures.rules import Rule
+from bnpstream.kernels.passes.steps import log_joint_pairs, log_joint_rows
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.model import KernelArguments, Model
 from bnpstream.mixture.state import MixtureState

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bnpstream.kernels.adf import LARGEST_BELOW_ONE
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
     LOG_EVIDENCE,
@@ -19,9 +18,10 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
 )
-from bnpstream.kernels.fading import clear_traces, drop_empty, fade_pairs, fade_rows
-from bnpstream.kernels.levels import LANES
-from bnpstream.kernels.table import (
+from bnpstream.kernels.passes.steps import LARGEST_BELOW_ONE
+from bnpstream.kernels.passes.visits import drop_cluster
+from bnpstream.kernels.statistics.decay import clear_traces, drop_empty, fade_pairs, fade_rows
+from bnpstream.kernels.statistics.table import (
     N_COLUMNS,
     Table,
     add_rows,
@@ -31,9 +31,9 @@ from bnpstream.kernels.table import (
     take_row,
     with_capacity,
 )
-from bnpstream.kernels.visits import drop_cluster
+from bnpstream.kernels.words.levels import LANES
 from bnpstream.likelihoods import Likelihood, Row, plus
-from bnpstream.mixture.rows import (
+from bnpstream.mixture.tables import (
     Columns,
     HashedRows,
     dense_rows,

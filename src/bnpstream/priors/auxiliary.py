@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bnpstream.kernels.priors import (
+from bnpstream.kernels.measures.rules import (
     LONGEST_STEP,
     NEWTON_STEPS,
     NEWTON_TOLERANCE,

@@ -204,7 +204,7 @@ class Prior(ABC):
     def learning(self, *names: str) -> Self:
         """Return this prior with parameters that are learnt; as they are, they are a first guess.
 
-        A streaming estimator replaces them at n = P, 2P, 4P, ... rows (``bnpstream.tuning``).
+        A streaming estimator replaces them at n = P, 2P, 4P, ... rows (``bnpstream.search``).
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from bnpstream.kernels.priors import NEWTON_STEPS
+from bnpstream.kernels.measures.rules import NEWTON_STEPS
 from bnpstream.priors.base import Floats
 
 NEGLIGIBLE = 1e-12

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, expit, gammaln
 
-from bnpstream.kernels.priors import GeneralizedGammaParameters, PointParameters
+from bnpstream.kernels.measures.rules import GeneralizedGammaParameters, PointParameters
 from bnpstream.priors.base import (
     TINY_DISCOUNT,
     Floats,

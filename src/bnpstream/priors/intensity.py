@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from bnpstream.kernels.moments import (
+from bnpstream.kernels.measures.moments import (
     PIECE,
     PIECE_DEGREE,
     Intensity,
     chebyshev_nodes,
     log_moments,
 )
-from bnpstream.kernels.ratios import Ratios, empty_tables
+from bnpstream.kernels.measures.ratios import Ratios, empty_tables
 from bnpstream.priors.base import Floats
 
 LogIntensity = Callable[[Any], Any]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.moments import PIECE, Intensity
+from bnpstream.kernels.measures.moments import PIECE, Intensity
 from bnpstream.priors.base import Floats
 from bnpstream.priors.intensity import LogIntensity, log_values
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bnpstream.kernels.measures import TINY, NumericalParameters
-from bnpstream.kernels.moments import log_moments
-from bnpstream.kernels.ratios import BELOW, Ratios, tabulated
+from bnpstream.kernels.measures.moments import log_moments
+from bnpstream.kernels.measures.numerical import TINY, NumericalParameters
+from bnpstream.kernels.measures.ratios import BELOW, Ratios, tabulated
 from bnpstream.priors.base import Floats, check_positive, conditional_sizes
 from bnpstream.priors.intensity import LogIntensity, tables_of
 from bnpstream.priors.laplace import LaplaceExponent
@@ -30,7 +30,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
 
     phi and kappa_m are integrals, by quadrature in log s. What a pass needs of them,
     u kappa_1(u) and u kappa_{m+1}(u) / kappa_m(u), is tabulated as it is needed, once for all
-    priors of the same function (``bnpstream.kernels.ratios``).
+    priors of the same function (``bnpstream.kernels.measures.ratios``).
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from bnpstream.kernels.priors import PitmanYorParameters
+from bnpstream.kernels.measures.rules import PitmanYorParameters
 from bnpstream.priors.base import (
     TINY_DISCOUNT,
     Floats,

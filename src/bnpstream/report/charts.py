@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from bnpstream.jobs.description import RunDescription
 from bnpstream.mixture.lineage import KINDS
 from bnpstream.plots import plot_clusters, plot_events, plot_evidence, plot_weights
 from bnpstream.plots.events import count_events
 from bnpstream.report.figures import chart
-from bnpstream.report.wording import number, percent, whole
+from bnpstream.report.phrases import number, percent, whole
+from bnpstream.runs.description import RunDescription
 
 
 class Chart(NamedTuple):

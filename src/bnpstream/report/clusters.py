@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.jobs.description import ClusterDescription, Feature, RunDescription
-from bnpstream.report.pictures import difference, ink, trend_path
-from bnpstream.report.wording import (
+from bnpstream.report.phrases import (
     LONGEST_EXCERPT,
     LONGEST_WORD,
     number,
@@ -18,6 +16,8 @@ from bnpstream.report.wording import (
     times,
     whole,
 )
+from bnpstream.report.pictures import difference, ink, trend_path
+from bnpstream.runs.description import ClusterDescription, Feature, RunDescription
 
 DETAILED = 200
 """Heaviest clusters that can be opened: what a page carries easily."""

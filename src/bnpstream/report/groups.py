@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from bnpstream.jobs.description import Feature, GroupDescription, RunDescription
 from bnpstream.plots import plot_tree
 from bnpstream.report.figures import chart
+from bnpstream.report.phrases import LONGEST_WORD, percent, shorten, whole
 from bnpstream.report.pictures import ink
-from bnpstream.report.wording import LONGEST_WORD, percent, shorten, whole
+from bnpstream.runs.description import Feature, GroupDescription, RunDescription
 
 SIZE = (9.6, 2.9)
 """Inches of a picture as wide as the page."""

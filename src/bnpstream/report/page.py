@@ -11,12 +11,10 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bnpstream.jobs.description import RunDescription
 from bnpstream.report.charts import bins_of, charts_of
 from bnpstream.report.clusters import LISTED, Bar, rows_of
 from bnpstream.report.groups import groups_of
-from bnpstream.report.pictures import HEIGHT
-from bnpstream.report.wording import (
+from bnpstream.report.phrases import (
     LONGEST_EXCERPT,
     duration,
     number,
@@ -26,6 +24,8 @@ from bnpstream.report.wording import (
     times,
     whole,
 )
+from bnpstream.report.pictures import HEIGHT
+from bnpstream.runs.description import RunDescription
 
 TEMPLATES = Path(__file__).parent / "templates"
 REASONS = 20

@@ -11,8 +11,8 @@ from bnpstream.inference import adf
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import MixtureState, Model, log_joint, log_prior_weights
 from bnpstream.priors import Prior
-from bnpstream.tuning import Learner as PriorLearner
-from bnpstream.tuning import Trial
+from bnpstream.search import Learner as PriorLearner
+from bnpstream.search import Trial
 
 Record = dict[Hashable, Any]
 Floats = NDArray[np.float64]

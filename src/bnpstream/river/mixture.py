@@ -8,9 +8,9 @@ import numpy as np
 from river.base import Clusterer
 from scipy.special import logsumexp
 
-from bnpstream.estimator.base import require_whole, resolve_prior
-from bnpstream.estimator.visiting import settings_of
-from bnpstream.kernels.adf import NEGLIGIBLE
+from bnpstream.estimators.base import require_whole, resolve_prior
+from bnpstream.estimators.visiting import settings_of
+from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.priors import Prior
 from bnpstream.river.counts import CountLearner, as_counted
 from bnpstream.river.learner import Floats, Learner, Record

@@ -1,0 +1,244 @@
+"""``bnpstream fit`` and ``bnpstream stream``."""
+
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+
+from bnpstream.cli.errors import INTERRUPTED, close_pipe
+from bnpstream.cli.output import print_numbers, write_json
+from bnpstream.cli.progress import ProgressDisplay
+from bnpstream.runs.feed import Feed
+from bnpstream.runs.learnt import learnt_of
+from bnpstream.runs.model_file import read_model_file
+from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.status import Answer, Pace
+from bnpstream.sources import Options
+from bnpstream.storage import is_run
+
+ALTERNATIVES = 3
+SHOWN_REASONS = 5
+
+
+def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
+    """Absorb a source, keep the run, say what was found."""
+    options = run_options(source, given)
+    if given["dask"] is None and given["staleness"] is not None:
+        raise typer.BadParameter("--staleness is about the workers of --dask: give both")
+    if given["dask"] is None:
+        feed, done = _run(options, given, answer=None)
+        summary = summarize(feed, given["out"], done=done)
+    else:
+        from bnpstream.cli.cluster import run_on_cluster  # here, as it needs Dask
+
+        feed, done, about = run_on_cluster(options, given)
+        summary = {**summarize(feed, given["out"], done=done), "dask": about}
+    if as_json:
+        write_json(summary)
+    else:
+        _print(summary)
+    if not done:
+        raise typer.Exit(INTERRUPTED)
+
+
+def run_stream(source: list[str], given: dict[str, Any]) -> None:
+    """Absorb records and answer each with a line of JSON."""
+    goes_on = given["resume"] and given["out"] is not None and is_run(given["out"])
+    if source == ["-"] and given["format"] is None and not goes_on:
+        given["format"] = "jsonl"
+    _mend_last_line()
+    try:
+        feed, done = _run(run_options(source, given), given, answer=write_answers)
+    except BrokenPipeError:
+        close_pipe()
+        typer.echo("nobody reads on; --resume goes on from the last checkpoint", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if not given["quiet"]:
+        summary = summarize(feed, given["out"], done=done)
+        typer.echo(
+            f"{summary['rows']:,} rows, {summary['clusters']:,} clusters, "
+            f"{summary['rejects']:,} rejects, {summary['rows_per_second']:,.0f} rows/s",
+            err=True,
+        )
+        if not done and given["out"] is not None:
+            typer.echo(_interrupted(shlex.quote(str(given["out"]))), err=True)
+    if not done:
+        raise typer.Exit(INTERRUPTED)
+
+
+def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
+    """Return what the options of a command say about a run."""
+    about_model = {f.name: given[f.name] for f in fields(ModelOptions) if f.name in given}
+    about_source = {f.name: given[f.name] for f in fields(Options) if f.name in given}
+    if about_source["columns"] is not None:
+        names = about_source["columns"].split(",")
+        about_source["columns"] = tuple(name.strip() for name in names)
+    file = None if given.get("config") is None else read_model_file(given["config"])
+    model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
+    return RunOptions(
+        tuple(source), Options(**about_source), model, given.get("follow", False), file
+    )
+
+
+def _run(
+    options: RunOptions, given: dict[str, Any], answer: Callable[[Answer], None] | None
+) -> tuple[Feed, bool]:
+    """Run a feed to its end; return it, and False if a signal ended it."""
+    pace = pace_of(given)
+    feed = start(given["out"], options, resume=given["resume"])
+    try:
+        with (
+            Interrupts() as interrupts,
+            ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress,
+        ):
+            return feed, feed.run(pace, interrupts, progress, answer)
+    finally:
+        if feed.writer is not None:
+            feed.writer.close()
+
+
+def pace_of(given: dict[str, Any]) -> Pace:
+    """Return what the options of a command say about how a source is fed."""
+    if given["resume"] and given["out"] is None:
+        raise typer.BadParameter("--resume needs --out: the run to go on with")
+    if given["strict"] and given["max_rejects"]:
+        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
+    return Pace(
+        given["batch_rows"],
+        given["checkpoint_rows"],
+        given["checkpoint_seconds"],
+        0 if given["strict"] else given["max_rejects"],
+    )
+
+
+def write_answers(answer: Answer) -> None:
+    """Write what became of the rows of a batch, a line each, and flush."""
+    absorbed, records = answer.model.absorbed_, answer.records
+    skipped = len(absorbed.rows.ids) - len(records)
+    novelty = absorbed.rows.novelty.tolist()
+    lines = []
+    for i, (number, id) in enumerate(zip(records.numbers, records.ids, strict=True)):
+        ids, shares = absorbed.responsibilities.row(skipped + i)
+        clusters, probabilities = ids.tolist(), shares.tolist()
+        others = zip(clusters[1 : ALTERNATIVES + 1], probabilities[1:], strict=False)
+        line = {
+            "record": number,
+            "id": id,
+            "cluster": clusters[0],
+            "probability": probabilities[0],
+            "novelty": novelty[skipped + i],
+            "alternatives": [{"cluster": k, "probability": p} for k, p in others],
+        }
+        if answer.provisional:
+            line["provisional"] = True
+        lines.append(orjson.dumps(line))
+    lines.append(b"")
+    sys.stdout.buffer.write(b"\n".join(lines))
+    sys.stdout.buffer.flush()
+
+
+def _mend_last_line() -> None:
+    """End a line that a killed process left unfinished in a file that answers are appended to."""
+    handle = sys.stdout.fileno()
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        return
+    try:
+        with Path(f"/dev/fd/{handle}").open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size > 0:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    os.write(handle, b"\n")
+    except OSError:  # not readable: nothing can be said about its last line
+        return
+
+
+def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
+    """Return what a run has come to, as JSON."""
+    status, model = feed.status(), feed.model
+    rows = status.rows
+    evidence = model.total_log_evidence_ if rows > 0 else None
+    tokens = feed.journal.n_tokens
+    return {
+        "run": None if out is None else str(out),
+        "finished": done,
+        "rows": rows,
+        "records": status.records,
+        "rejects": status.rejects,
+        "clusters": model.n_clusters_ if rows > 0 else 0,
+        "tokens": tokens,
+        "log_evidence": evidence,
+        "log_evidence_per_row": None if evidence is None else evidence / rows,
+        "log_evidence_per_token": evidence / tokens if evidence is not None and tokens else None,
+        "seconds": feed.seconds + status.seconds,
+        "seconds_in_pass": feed.seconds_in_pass,
+        "rows_per_second": status.rows_per_second,
+        "reject_reasons": dict(feed.journal.reasons.most_common()),
+        "columns": columns_of(feed),
+        "learnt": learnt_of(model) if rows > 0 else {},
+    }
+
+
+def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
+    cluster = "" if dask is None else f" --dask {dask['cluster']}"
+    return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
+
+
+def columns_of(feed: Feed) -> dict[str, str] | None:
+    """Return how the columns of a table were understood, or None if rows are no table."""
+    schema = feed.source.schema
+    if schema.types is None or schema.names is None:
+        return None
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def describe_cluster(about: dict[str, Any]) -> str:
+    """Return what is said of the cluster that a run was shared out to."""
+    unread = len(about["unread"])
+    return (
+        f"dask: {about['partitions']:,} partitions, {about['workers']:,} workers, "
+        f"staleness {about['staleness']}"
+    ) + (f"; {unread:,} partitions could not be read" if unread else "")
+
+
+def _print(summary: dict[str, Any]) -> None:
+    shown = {
+        "rows": summary["rows"],
+        "clusters": summary["clusters"],
+        "rejects": summary["rejects"],
+        "evidence a row": summary["log_evidence_per_row"],
+        "evidence a token": summary["log_evidence_per_token"],
+        "seconds": round(summary["seconds"], 2),
+        "rows a second": round(summary["rows_per_second"]),
+    }
+    print_numbers(shown)
+    if summary["columns"] is not None:
+        columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
+        print(f"columns: {', '.join(columns)}")
+    if summary["learnt"]:
+        learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
+        print(f"learnt: {', '.join(learnt)}")
+    if "dask" in summary:
+        print(describe_cluster(summary["dask"]))
+    for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
+        print(f"{count:,} rejected: {reason}")
+    if summary["rejects"] > summary["rows"]:
+        print("most records were rejected: see --format, --text-field, --columns")
+    if summary["run"] is None:
+        print("nothing was kept: give --out to keep the run")
+        return
+    run = shlex.quote(summary["run"])
+    lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
+    if not summary["finished"]:
+        lines.insert(0, _interrupted(run, summary.get("dask")))
+    for line in lines:
+        print(line)

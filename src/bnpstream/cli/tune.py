@@ -1,0 +1,216 @@
+"""``bnpstream tune``."""
+
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+from rich.table import Table
+
+from bnpstream.cli.errors import INTERRUPTED
+from bnpstream.cli.fit import run_options
+from bnpstream.cli.options import GRID
+from bnpstream.cli.output import Page, write_json
+from bnpstream.cli.progress import ProgressDisplay
+from bnpstream.runs.model_file import parsed, write_model_file
+from bnpstream.runs.model_options import OptionError
+from bnpstream.runs.tune import Plan, Tuning, tune
+from bnpstream.search import Point
+from bnpstream.storage.files import write_atomically
+
+SHOWN = 20
+PICTURES = (".png", ".svg", ".pdf")
+HEADS = {
+    "prior": "prior",
+    "concentration": "concen-\ntration",
+    "discount": "discount",
+    "tilt": "tilt",
+    "alpha": "alpha",
+}
+DOUBT = 2.0
+"""Standard errors within which two points are not told apart."""
+
+
+class Outputs(NamedTuple):
+    """Where results go."""
+
+    out: Path | None
+    plot: Path | None
+    as_json: bool
+
+
+def run_tune(
+    source: list[str], given: dict[str, Any], plan: dict[str, Any], outputs: Outputs
+) -> None:
+    """Try a grid, print it best first, and keep the winner."""
+    _check(outputs, plan)
+    values = {
+        one.name: [
+            text if one.name == "prior" else parsed(one.name, text)
+            for text in given.pop(one.name) or []
+        ]
+        for one in GRID
+    }
+    try:
+        with ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress:
+            found = tune(
+                run_options(source, given), values, Plan(**plan), progress, _Watcher(progress)
+            )
+    except KeyboardInterrupt:
+        typer.echo("stopped at once; nothing was written", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    document, best = found.document(), found.shown(found.result.best_index)
+    if outputs.out is not None:
+        write_model_file(outputs.out, best, document)
+    if outputs.plot is not None:
+        _draw(found, outputs.plot)
+    if outputs.as_json:
+        write_json({**best, "tuning": document})
+    else:
+        _print(document)
+        _print_next(found, source, outputs)
+
+
+def _check(outputs: Outputs, plan: dict[str, Any]) -> None:
+    """Raise OptionError if what is found could not be kept, before anything is sought."""
+    if not 0.0 < plan["held_out"] < 1.0:
+        raise OptionError(f"--held-out {plan['held_out']}: give a share between 0 and 1")
+    if plan["n_jobs"] == 0:
+        raise OptionError("--jobs 0: give how many points at a time, or -1 for all cores")
+    for name, path in (("--out", outputs.out), ("--plot", outputs.plot)):
+        if path is not None and path.is_dir():
+            raise OptionError(f"{name} {path}: is a directory: name a file in it")
+        if path is not None and not path.parent.is_dir():
+            raise OptionError(f"{name} {path}: there is no directory {path.parent}: make it first")
+    if outputs.plot is not None:
+        if outputs.plot.suffix not in PICTURES:
+            raise OptionError(f"--plot {outputs.plot}: the name must end in {', '.join(PICTURES)}")
+        import bnpstream.plots  # noqa: F401  (says what is missing if it is)
+
+
+class _Watcher:
+    """Shows how many points are done, and the best so far."""
+
+    def __init__(self, display: ProgressDisplay) -> None:
+        self._display, self._best = display, -float("inf")
+
+    def __call__(self, point: Point, done: int, total: int) -> None:
+        self._best = max(self._best, point.score / point.scores.size)
+        self._display.show(
+            "trying",
+            done / total,
+            f"{done:,} of {total:,} points  best {self._best:,.2f} nats a row",
+            {"stage": "trying", "done": done, "points": total, "best_per_row": self._best},
+        )
+
+
+def _print(document: dict[str, Any]) -> None:
+    points, best = document["points"], document["points"][0]
+    rows, held_out = document["rows"], document["held_out"]
+    print(f"{len(points):,} points: {rows - held_out:,} rows learnt, {held_out:,} predicted\n")
+    Page().print(_table(points[:SHOWN], [name for name in HEADS if _is_told(name, points)]))
+    if len(points) > SHOWN:
+        print(f"and {len(points) - SHOWN:,} behind these")
+    per_token = best["per_token"]
+    also = "" if per_token is None else f", {per_token:,.4f} a token"
+    print(f"\nbest: {best['per_row']:,.2f} nats a row{also}")
+    print("behind: nats over all rows predicted; s.e.: in standard errors of the difference")
+    close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
+    if close:
+        others = "other point is" if close == 1 else "other points are"
+        print(f"{close:,} {others} within {DOUBT:g} standard errors of it")
+    if document["rejects"]:
+        print(f"{document['rejects']:,} records could not be used")
+
+
+def _is_told(name: str, points: list[dict[str, Any]]) -> bool:
+    """Return whether a setting tells points apart; the prior is always said."""
+    return name == "prior" or len({str(point["settings"].get(name)) for point in points}) > 1
+
+
+def _table(points: list[dict[str, Any]], names: list[str]) -> Table:
+    """Return points as a table that is at most 80 characters wide."""
+    table = Table(box=None, pad_edge=False, collapse_padding=len(names) > 3)
+    table.add_column("", no_wrap=True)
+    for name in names:
+        table.add_column(HEADS[name], justify="left" if name == "prior" else "right", no_wrap=True)
+    for head in ("nats\na row", "behind", "s.e.", "clusters", "seconds"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for i, point in enumerate(points):
+        table.add_row(
+            "best" if i == 0 else "",
+            *(_setting(point["settings"].get(name)) for name in names),
+            f"{point['per_row']:,.2f}",
+            "" if i == 0 else f"{-point['behind']:,.1f}",
+            "" if i == 0 else _in_errors(point),
+            str(point["clusters"]),
+            f"{point['seconds']:.2f}",
+            style="bold" if i == 0 else None,
+        )
+    return table
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else f"{value:,.5g}"
+
+
+def _in_errors(point: dict[str, Any]) -> str:
+    """Return how many standard errors a point is behind."""
+    error = point["behind_error"]
+    return f"{-point['behind'] / error:.1f}" if error and error == error else ""
+
+
+def _print_next(found: Tuning, source: list[str], outputs: Outputs) -> None:
+    edge = _edge(found)
+    if edge is not None:
+        print(f"the best concentration is the {edge} tried: try others with --concentration")
+    if outputs.plot is not None:
+        print(f"heat map: {outputs.plot}")
+    if outputs.out is None:
+        print("nothing was kept: give --out to keep the best for fit --config")
+        return
+    files = " ".join(shlex.quote(path) for path in source)
+    print(f"next: bnpstream fit {files} --config {shlex.quote(str(outputs.out))} --out RUN")
+
+
+def _edge(found: Tuning) -> str | None:
+    """Return "least" or "largest" if the best concentration is that of its prior."""
+    best = found.winner
+    tried = {o.concentration for o in found.options if o.prior == best.prior}
+    numbers = sorted(value for value in tried if value is not None)
+    if len(numbers) < 2:
+        return None
+    if best.concentration == numbers[-1]:
+        return "largest"
+    return "least" if best.concentration == numbers[0] else None
+
+
+def _draw(found: Tuning, path: Path) -> None:
+    """Draw the grid as a heat map."""
+    from matplotlib.figure import Figure
+
+    from bnpstream.plots import plot_grid
+    from bnpstream.plots.grid import size_of_grid
+
+    points = [found.shown(i) for i in range(len(found.options))]
+    places = (
+        [_panel(point) for point in points],
+        [point.get("concentration", "") for point in points],
+        [point.get("alpha", "") for point in points],
+    )
+    scores = [point.score / point.scores.size for point in found.result.points]
+    figure = Figure(figsize=size_of_grid(*places), layout="constrained")
+    plot_grid(*places, scores, figure)
+
+    def save(partial: Path) -> None:
+        figure.savefig(partial, format=path.suffix[1:], dpi=200)
+
+    write_atomically(path, save)
+
+
+def _panel(point: dict[str, Any]) -> str:
+    """Return the title of the panel that a point is in: its prior, but for the concentration."""
+    rest = [f"{name} {point[name]:g}" for name in ("discount", "tilt") if name in point]
+    return ", ".join([point["prior"], *rest])

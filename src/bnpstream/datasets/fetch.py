@@ -1,0 +1,184 @@
+"""Corpora of the UCI repository, downloaded and checked (needs the extra ``bnpstream[fetch]``)."""
+
+import errno
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from bnpstream.datasets.catalogue import CORPORA, UCI, CorpusFile
+from bnpstream.datasets.checks import Verdict, inspect
+from bnpstream.datasets.download import (
+    ANOTHER,
+    FetchError,
+    Progress,
+    ResumingDownloader,
+    Step,
+)
+from bnpstream.datasets.local import data_directory
+
+__all__ = ["Fetched", "FetchedFile", "fetch"]
+
+
+class FetchedFile(NamedTuple):
+    """A file that is there and was checked."""
+
+    path: Path
+    n_bytes: int
+    sha256: str
+    hash_known: bool
+    """Whether the hash was compared; if not, only what can be seen in the contents was."""
+    resumed_from: int | None
+    """Bytes that an earlier download had left; None if the whole file was there already."""
+
+
+class Fetched(NamedTuple):
+    """A corpus that is there and was checked."""
+
+    folder: Path
+    files: tuple[FetchedFile, ...]
+
+
+def fetch(
+    name: str,
+    to: str | PathLike[str] | None = None,
+    base_url: str = UCI,
+    progress: Progress | None = None,
+) -> Fetched:
+    """Download a corpus of the UCI repository, unless it is there, and check its files.
+
+    A download that was interrupted goes on where it stopped. No file has its name before it is
+    whole and checked: by its hash where that is known, which it is for "kos"; else it has to unpack
+    to its end, and to have the header and the number of lines that UCI publishes.
+
+    Parameters
+    ----------
+    name : {"kos", "nytimes"}
+        The corpus.
+    to : str or path, optional
+        Directory in which the folder of the corpus is made; by default the one that `find` looks
+        in. After another one, set the environment variable ``BNPSTREAM_DATA`` to it.
+    base_url : str, optional
+        Address of a directory with the files; by default UCI's.
+    progress : callable, optional
+        Called with a `Step` again and again: file, stage, bytes so far, bytes in all.
+
+    Returns
+    -------
+    Fetched
+        The folder; and of every file its path, size and sha256, whether that could be compared with
+        a known one, and whether it was there before.
+
+    Raises
+    ------
+    ValueError
+        If `name` is another one.
+    ImportError
+        If pooch is missing.
+    FetchError
+        If there is no network or no such file, if the contents are not the right ones, or if the
+        disk does not take them. It is an OSError.
+
+    Examples
+    --------
+    >>> fetch("enron")
+    Traceback (most recent call last):
+    ValueError: name is 'enron': give 'kos' or 'nytimes'
+    """
+    names = [repr(known) for known, corpus in CORPORA.items() if corpus.origin is None]
+    if repr(name) not in names:
+        raise ValueError(f"name is {name!r}: give {' or '.join(names)}")
+    folder = (data_directory() if to is None else Path(to).absolute()) / name
+    tell = progress or (lambda step: None)
+    with _writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return Fetched(
+            folder,
+            tuple(_fetch_file(folder, known, base_url, tell) for known in CORPORA[name].files),
+        )
+
+
+def _fetch_file(folder: Path, known: CorpusFile, base_url: str, tell: Progress) -> FetchedFile:
+    path = folder / known.name
+    if path.exists():
+        verdict, resumed_from = _inspect(path, known, tell), None
+        if verdict.problem is not None:
+            raise FetchError(
+                f"{path}: is there already, but {verdict.problem}: move it away, then fetch again"
+            )
+    else:
+        verdict, resumed_from = _download(path, known, f"{base_url.rstrip('/')}/{known.name}", tell)
+    return FetchedFile(
+        path, path.stat().st_size, verdict.sha256, known.sha256 is not None, resumed_from
+    )
+
+
+def _download(path: Path, known: CorpusFile, url: str, tell: Progress) -> tuple[Verdict, int]:
+    """Download a file; return what was found out about it, and how much was there before."""
+    found: list[Verdict] = []
+
+    def check(part: Path) -> None:
+        found.append(_inspect(part, known, tell))
+        if found[0].problem is not None:
+            raise FetchError(
+                f"{known.name} from {url}: {found[0].problem}: what was downloaded is deleted; "
+                f"fetch again, and if that fails alike, {ANOTHER}"
+            )
+
+    downloader = ResumingDownloader(path, check, tell)
+    with _quiet_pooch() as pooch:
+        pooch.retrieve(url, known.sha256, path.name, path.parent, downloader=downloader)
+    return found[0], downloader.resumed_from
+
+
+def _inspect(path: Path, known: CorpusFile, tell: Progress) -> Verdict:
+    size = path.stat().st_size
+    tell(Step(known.name, "checking", size, size))
+    return inspect(path, known)
+
+
+@contextmanager
+def _quiet_pooch() -> Iterator[ModuleType]:
+    """Import pooch, which takes long and may be missing, and keep it from writing to the log."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            "bnpstream.datasets.fetch downloads with pooch, which is missing: "
+            "pip install 'bnpstream[fetch]'",
+            name="pooch",
+        ) from error
+    logger: logging.Logger = pooch.get_logger()
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield pooch
+    finally:
+        logger.setLevel(before)
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    """Say of a folder what is wrong if the system does not let files be written there."""
+    try:
+        yield
+    except FetchError:
+        raise
+    except OSError as error:
+        another = "give another directory (to in Python, --to on the command line)"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            advice = "the disk is full: make room, then fetch again to go on from there"
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            advice = f"cannot be written to: change its permissions, or {another}"
+        elif error.errno in (errno.EEXIST, errno.ENOTDIR):
+            advice = f"there is a file where a directory is needed: {another}"
+        else:
+            advice = f"{error.strerror or error}: when that is mended, fetch again"
+        raise FetchError(f"{folder}: {advice}") from error
+    finally:
+        # Unless there is something in it: `find` would take it for a corpus.
+        with suppress(OSError):
+            folder.rmdir()

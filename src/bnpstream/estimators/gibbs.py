@@ -1,0 +1,220 @@
+"""`GibbsMixture`: collapsed Gibbs sampling, for data small enough to revisit hundreds of times."""
+
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from bnpstream.estimators.base import MixtureEstimator, require_whole
+from bnpstream.inference import gibbs
+from bnpstream.inference.tree import MergeTree, merge_tree
+from bnpstream.kernels.passes.steps import NEGLIGIBLE
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods.frames import as_rows, names_of
+from bnpstream.mixture import KernelArguments, Model, log_joint
+from bnpstream.priors import Prior
+from bnpstream.search.parallel import Mapper, threads
+
+Floats = NDArray[np.float64]
+
+
+class GibbsMixture(MixtureEstimator):
+    """Sample the exact posterior of a mixture model by collapsed Gibbs sweeps.
+
+    The sampler of Favaro & Teh (2013) for normalized random measures and Pitman-Yor: rows are
+    reassigned one by one given all others and U, and U is drawn once a sweep. It is the gold
+    standard that streaming is measured against, and it needs all rows at once.
+
+    Parameters
+    ----------
+    prior, likelihood, engine
+        As for `StreamingMixture`; what a likelihood leaves open is taken from all rows.
+    n_sweeps : int
+        Sweeps of every chain, from all rows in one cluster.
+    n_kept : int
+        Last sweeps that are kept.
+    n_chains : int
+        Independent chains.
+    random_state : int
+        Seed; chains get streams of their own.
+    n_jobs : int, optional
+        Threads, each for a chain: -1 for all cores; by default one. Results do not depend on it.
+
+    Attributes
+    ----------
+    log_likelihood_ : ndarray of shape (n_chains, n_sweeps)
+        log p(x | assignments) after every sweep.
+    n_clusters_ : ndarray of shape (n_chains, n_sweeps)
+        Clusters after every sweep.
+    assignments_ : ndarray of shape (n_chains, n_kept, n_rows)
+        Kept assignments, numbered 0..K-1 within a draw.
+    auxiliaries_ : ndarray of shape (n_chains, n_kept)
+        Kept log U.
+    labels_ : ndarray of shape (n_rows,)
+        The kept assignment with the largest log likelihood.
+    rhat_, ess_ : dict
+        Split R-hat and effective sample size of "log_likelihood" and "n_clusters" over the kept
+        draws, by ArviZ; nan where a trace is constant or too short.
+
+    Examples
+    --------
+    >>> from bnpstream import GibbsMixture
+    >>> from bnpstream.datasets import bars
+    >>> images = bars(n_images=60, seed=0).counts
+    >>> model = GibbsMixture("nig", n_sweeps=30, n_kept=10, n_chains=2).fit(images[:50])
+    >>> model.assignments_.shape
+    (2, 10, 50)
+    >>> bool(model.mean_log_likelihood(images[50:]) <= model.score_samples(images[50:]).sum())
+    True
+    """
+
+    def __init__(
+        self,
+        prior: Prior | str = "dp",
+        likelihood: Likelihood | str = "auto",
+        *,
+        n_sweeps: int = 200,
+        n_kept: int = 50,
+        n_chains: int = 1,
+        random_state: int = 0,
+        engine: Literal["auto", "compiled", "reference"] = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior = prior
+        self.likelihood = likelihood
+        self.n_sweeps = n_sweeps
+        self.n_kept = n_kept
+        self.n_chains = n_chains
+        self.random_state = random_state
+        self.engine = engine
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Run the chains on the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_rows, n_columns)
+            Rows.
+        y : ignored
+        """
+        return self._fit(X, threads(self.n_jobs))
+
+    def _fit(self, X: Any, mapper: Mapper) -> Self:
+        """Run the chains wherever a mapper does."""
+        n_sweeps = require_whole("n_sweeps", self.n_sweeps, 1)
+        n_kept = require_whole("n_kept", self.n_kept, 1)
+        n_chains = require_whole("n_chains", self.n_chains, 1)
+        if n_kept > n_sweeps:
+            raise ValueError(f"n_kept must be at most n_sweeps={n_sweeps}, got {n_kept}")
+        seed = require_whole("random_state", self.random_state, 0)
+        rows = as_rows(X)
+        likelihood = self._open_likelihood().bound(names_of(X) or []).informed(rows)
+        model = Model(self._prior(), likelihood)
+        batch = self._checked(X, rows, likelihood, reset=True)
+        kernel = self._kernel(model, batch)
+        seeds = np.random.SeedSequence(seed).spawn(n_chains)
+        traces = list(mapper(_run_chain, seeds, model, batch, kernel, n_sweeps, n_kept))
+        self._take(likelihood)
+        self._take_prior(model.prior)
+        self._batch = batch
+        columns = zip(*traces, strict=True)
+        self.log_likelihood_, self.n_clusters_, self.assignments_, self.auxiliaries_ = map(
+            np.array, columns
+        )
+        best = np.argmax(self.log_likelihood_[:, -n_kept:])
+        self.labels_ = self.assignments_.reshape(-1, len(batch))[best]
+        from arviz_stats.base import array_stats  # a second to import: only where it is needed
+
+        described = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
+        axes = {"chain_axis": 0, "draw_axis": 1}
+        last = {name: trace[:, -n_kept:].astype(float) for name, trace in described.items()}
+        with np.errstate(invalid="ignore"):  # a constant trace has no R-hat: nan
+            self.rhat_ = {name: float(array_stats.rhat(x, **axes)) for name, x in last.items()}
+            self.ess_ = {name: float(array_stats.ess(x, **axes)) for name, x in last.items()}
+        return self
+
+    def draw_log_predictives(self, X: Any) -> Floats:
+        """Return the log predictive of every row under every kept draw, by the exact rule.
+
+        U is integrated out: given the assignments it is not needed to predict.
+
+        Returns
+        -------
+        log_predictives : ndarray of shape (n_chains * n_kept, n_rows)
+        """
+        check_is_fitted(self, "assignments_")
+        model = self._model()
+        batch = self._encode(model, X)
+        kernel = self._kernel(model, batch)
+        scores = np.empty((self.assignments_[..., 0].size, len(batch)))
+        for draw, assignments in enumerate(self.assignments_.reshape(len(scores), -1)):
+            state = gibbs.chain_at(model, self._batch, assignments, np.nan).state
+            log_weights = np.log(model.prior.predictive_rule(state.masses))
+            joint = log_joint(model, state, batch, kernel, log_weights, log_cut=NEGLIGIBLE)
+            scores[draw] = logsumexp(joint, axis=1)
+        return scores
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the posterior log predictive of every row: the log of the mean over draws."""
+        log_predictives = self.draw_log_predictives(X)
+        mean: Floats = logsumexp(log_predictives, axis=0) - np.log(len(log_predictives))
+        return mean
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean posterior log predictive of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def merge_tree(self, n_groups: int = 20) -> MergeTree:
+        """Return the tree of merges over the clusters of `labels_`, by the model's own log odds.
+
+        Parameters
+        ----------
+        n_groups : int
+            Where the tree is to be best: clusters settle in so many groups.
+
+        Returns
+        -------
+        tree : MergeTree
+            Its ids are the values of `labels_`.
+        """
+        check_is_fitted(self, "labels_")
+        require_whole("n_groups", n_groups, 1)
+        model = self._model()
+        state = gibbs.chain_at(model, self._batch, self.labels_, np.nan).state
+        return merge_tree(model, state, n_groups)
+
+    def mean_log_likelihood(self, X: Any) -> float:
+        """Return the mean over draws of the summed log predictive: the paper's figure."""
+        return float(self.draw_log_predictives(X).sum(axis=1).mean())
+
+
+class _Trace(NamedTuple):
+    """What is kept of a chain."""
+
+    log_likelihood: list[float]
+    n_clusters: list[int]
+    assignments: list[NDArray[np.int64]]
+    """Of the last sweeps."""
+    auxiliaries: list[float]
+
+
+def _run_chain(
+    seed: np.random.SeedSequence,
+    model: Model,
+    batch: Batch,
+    kernel: KernelArguments | None,
+    n_sweeps: int,
+    n_kept: int,
+) -> _Trace:
+    """Run one chain."""
+    draws = list(gibbs.run(model, batch, np.random.default_rng(seed), kernel, n_sweeps=n_sweeps))
+    kept = draws[-n_kept:]
+    return _Trace(
+        [draw.log_likelihood for draw in draws],
+        [draw.n_clusters for draw in draws],
+        [draw.assignments for draw in kept],
+        [draw.auxiliary for draw in kept],
+    )

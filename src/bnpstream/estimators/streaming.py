@@ -1,0 +1,346 @@
+"""`StreamingMixture`: the streaming estimator."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.estimators.absorbing import StreamAbsorber
+from bnpstream.estimators.base import require_weights, require_whole
+from bnpstream.estimators.reading import likeliest
+from bnpstream.inference import window
+from bnpstream.likelihoods import Likelihood
+from bnpstream.likelihoods.frames import as_rows
+from bnpstream.mixture import survivor
+from bnpstream.mixture.sites import totals
+from bnpstream.priors import Prior
+
+Floats = NDArray[np.float64]
+
+SAME_ROWS = 1e-6
+"""Rows given again must add up to the posterior as closely as this."""
+
+
+class StreamingMixture(StreamAbsorber):
+    """Cluster a stream in one pass, with as many clusters as the data ask for.
+
+    ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
+    whose prior is a normalized random measure, updated row by row. Rows that can be revisited
+    improve it: all of them in `fit` (`n_passes`, EP-NRM, Algorithm 2), or on an endless stream
+    the last `revisit` ones, in bounded memory.
+
+    Parameters
+    ----------
+    prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
+        How clusters arise. The strings stand for a Dirichlet process, a normalized inverse
+        Gaussian, a normalized generalized gamma and a normalized stable process, and a Pitman-Yor
+        process, whose concentration and discount are learnt from the clusters at n = P, 2P, 4P...
+        rows, P being `prefix_rows`. A `Prior` stays as it is, unless it is ``prior.learning()``.
+    likelihood : Likelihood, "auto" or the name of one
+        What a row looks like in a cluster. "auto" chooses by what the rows look like: counts of
+        words for a sparse matrix or whole numbers >= 0, a Gaussian with any covariance for real
+        numbers (with a diagonal one if cells are missing), and a product of families for a table of
+        mixed types. Names are "multinomial", "gaussian", "diagonal", "spherical", "poisson",
+        "bernoulli" and "categorical". What a likelihood leaves open is learnt, its scale again at
+        2P, 4P... rows, by how well rows are predicted.
+    prefix_rows : int
+        Rows from which a likelihood takes what it leaves open: its choice, its scale, its labels.
+        They are counted from the start of the stream, never by calls: until there are so many they
+        are kept, and a throw-away model of them answers; then they are absorbed in order. `fit` and
+        `finish` make do with fewer.
+    new_cluster_threshold : float, optional
+        epsilon in [sigma, 1): a row opens a cluster if the new cluster's responsibility is
+        larger. Below sigma, the prior's discount, an opened cluster would have zero weight ever
+        after. Default .1, or sigma where that is larger: low enough that the posterior is
+        truncated little, high enough that a doubtful row does not cost every later row a
+        cluster to look at.
+    min_responsibility : float
+        The cut: a cluster takes part in a row only if its score is at least this fraction of
+        the best one's. Cells that would get a negligible share stay empty.
+    prune_threshold : float, optional
+        A cluster that a revisit leaves with less mass is dropped. Default the opening threshold.
+    n_passes : int
+        Passes of `fit` over its rows: the first is ADF, the others EP sweeps.
+    revisit : int or "all"
+        W: the last W rows are kept; when there are W, all are revisited and the older half is
+        frozen. 0 keeps none. "all" keeps all until `finish`: `partial_fit` and then `finish` with
+        `n_revisits` = m amount to `fit` with `n_passes` = m + 1.
+    n_revisits : int
+        Sweeps over the window each time.
+    tol : float
+        Sweeps end early when the responsibilities of a row move by no more than this on average
+        (half the summed absolute change).
+    keep_sites : bool
+        Keep what every row contributed, so that `refine` can revisit rows given again.
+    merge_threshold : float, "auto" or None
+        Merge two clusters that share rows when the model's log odds exceed this. 0 is even odds; 5,
+        about 150 to 1, is conservative. Merging happens after every `merge_every` rows, or at each
+        full window, or with `keep_sites` in `refine`, and to finish. None never merges. "auto"
+        merges at even odds once the passes of `fit` over rows of cells are done, and sweeps again;
+        documents are never merged by it.
+    merge_every : int
+        Rows between merges where there is no window.
+    max_clusters : int, optional
+        Clusters at most, two at least. Before a row that finds so many, the least costly of the
+        lightest clusters, one in sixteen, make room: merged into another or retired by the model's
+        own odds (``bnpstream.inference.budget``). The lineage says so.
+    max_memory : int or str, optional
+        Bytes of the posterior at most, ``state_.nbytes``, or such as "512MB"; room is made
+        likewise.
+    engine : {"auto", "compiled", "reference"}
+        Compiled loops where prior and likelihood have them, or NumPy. Both make the same
+        decisions from the same posterior; identical bits are promised within one engine.
+    n_jobs : int, optional
+        Threads that predict and score rows: -1 for all cores; by default one. Results do not
+        depend on it, to the last bit. A pass is one thread's work: rows depend on each other.
+    half_life : float, optional
+        Forget: a row counts for half after so many further rows, or, with `timestamps`, after so
+        much time; for a quarter after twice as many. This happens in 64 small steps a half-life,
+        at fixed row counts or times, never by calls. A cluster that is left with less mass than
+        `prune_threshold` is retired. n of the prior's rule is what all rows still count for. Rows
+        in a window, or of several passes, are revisited with what they count for then, and not at
+        all below `prune_threshold`. None never forgets.
+
+    Attributes
+    ----------
+    n_clusters_ : int
+        Clusters so far.
+    cluster_ids_ : ndarray of shape (n_clusters_,)
+        Stable ids, ascending; everything below is in this order.
+    weights_ : ndarray of shape (n_clusters_,)
+        S_k / sum S: the share of the stream in each cluster.
+    means_ : ndarray of shape (n_clusters_, n_features_in_)
+        Posterior mean parameters; word probabilities for documents.
+    labels_ : ndarray of shape (n_rows,)
+        For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
+        likeliest cluster at the moment the row arrived, or at the end of the call if rows were
+        revisited during it, or if that cluster is gone by then. After `fit` and `refine` they are
+        0, 1, 2... without a gap: a cluster that is no row's likeliest is not counted.
+    label_ids_ : ndarray of shape (n_rows,)
+        For the same rows: the stable id of that cluster.
+    probabilities_ : ndarray of shape (n_rows,)
+        For the same rows: the responsibility of that cluster.
+    log_evidence_ : ndarray of shape (n_rows,)
+        For the same rows: the log predictive one step ahead, before the row was absorbed.
+    novelty_ : ndarray of shape (n_rows,)
+        For the same rows: the responsibility of a new cluster, before the row was absorbed.
+    absorbed_ : Absorbed
+        What became of every row that the last call absorbed, when it did: all of the above, and its
+        responsibilities. With the call that fills the prefix these are all rows of the prefix.
+    provisional_ : bool
+        Whether the prefix is still filling, so that a throw-away model answers.
+    total_log_evidence_ : float
+        Sum of all one-step-ahead log predictives since the start of the stream.
+    n_samples_seen_ : int
+        Rows absorbed.
+    prior_, likelihood_ : Prior, Likelihood
+        Prior and likelihood with nothing left open, as learnt so far.
+    n_features_in_ : int
+        Columns of the rows.
+    epochs_ : list of Epoch
+        What every sweep of the last call did: change, log predictive, clusters.
+    lineage_ : list of Event
+        Every birth, merge, death and retirement of a cluster since the start.
+    state_ : MixtureState
+        The posterior's arrays.
+    window_ : Window
+        The rows that can still be revisited.
+    clock_ : Clock
+        How far forgetting has come; only with `half_life`.
+
+    Examples
+    --------
+    >>> from bnpstream import StreamingMixture, normalized_inverse_gaussian
+    >>> from bnpstream.datasets import bars
+    >>> images = bars(n_images=200, seed=0)
+    >>> model = StreamingMixture(prior=normalized_inverse_gaussian(concentration=10, tilt=100))
+    >>> model.partial_fit(images.counts[:100]).partial_fit(images.counts[100:]).n_samples_seen_
+    200
+    >>> model.predict_proba(images.counts).sum(axis=1).round(12).min()
+    np.float64(1.0)
+    """
+
+    def __init__(
+        self,
+        prior: Prior | str = "dp",
+        likelihood: Likelihood | str = "auto",
+        *,
+        prefix_rows: int = 500,
+        new_cluster_threshold: float | None = None,
+        min_responsibility: float = 1e-4,
+        prune_threshold: float | None = None,
+        n_passes: int = 1,
+        revisit: int | Literal["all"] = 0,
+        n_revisits: int = 1,
+        tol: float = 1e-4,
+        keep_sites: bool = False,
+        merge_threshold: float | Literal["auto"] | None = "auto",
+        merge_every: int = 1000,
+        max_clusters: int | None = None,
+        max_memory: int | str | None = None,
+        engine: Literal["auto", "compiled", "reference"] = "auto",
+        n_jobs: int | None = None,
+        half_life: float | None = None,
+    ) -> None:
+        self.prior = prior
+        self.likelihood = likelihood
+        self.prefix_rows = prefix_rows
+        self.new_cluster_threshold = new_cluster_threshold
+        self.min_responsibility = min_responsibility
+        self.prune_threshold = prune_threshold
+        self.n_passes = n_passes
+        self.revisit = revisit
+        self.n_revisits = n_revisits
+        self.tol = tol
+        self.keep_sites = keep_sites
+        self.merge_threshold = merge_threshold
+        self.merge_every = merge_every
+        self.max_clusters = max_clusters
+        self.max_memory = max_memory
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.half_life = half_life
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None) -> Self:
+        """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
+
+        Parameters
+        ----------
+        X : array-like, sparse or data frame of shape (n_rows, n_columns)
+            Rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            How many rows a row counts for, see `partial_fit`.
+        timestamps : array-like of shape (n_rows,), optional
+            When the rows came, see `partial_fit`.
+        """
+        schedule = self._schedule(batch_fit=True)
+        fresh = self._unfitted()  # the model stays what it was until the new one is ready
+        fresh._absorb(X, sample_weight, timestamps, schedule)
+        for _ in fresh._finish(schedule):
+            pass
+        if schedule is not None:
+            fresh._relabel(X)
+        fresh._close_gaps()
+        self.__dict__ = fresh.__dict__
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None
+    ) -> Self:
+        """Absorb the rows of X in order; any split of the same rows gives the same bits.
+
+        Parameters
+        ----------
+        X : array-like, sparse or data frame of shape (n_rows, n_columns)
+            Rows. If any is bad, ValueError names it and nothing is absorbed.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            How many rows a row counts for: its responsibilities are those of one row, and it adds
+            so many times its responsibilities and its statistics to the posterior. A row of weight
+            zero is labelled but leaves no trace.
+        timestamps : array-like of shape (n_rows,), optional
+            When the rows came, as numbers or datetime64: then `half_life` is in units of the
+            numbers, or in seconds. A row that comes late is absorbed at the time of those before
+            it. Either all rows of a stream have a time, or none has.
+        """
+        schedule = self._schedule(batch_fit=False)
+        revised = self._absorb(X, sample_weight, timestamps, schedule)
+        return self._relabel(X) if revised else self
+
+    def finish(self) -> Self:
+        """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
+        for _ in self.finishing():
+            pass
+        return self
+
+    def finishing(self) -> Iterator[Self]:
+        """Do what `finish` does, yielding this estimator after every step of it.
+
+        A step is a sweep over the window, or a search for merges. Between steps the estimator can
+        be saved; loaded again, it goes on from there.
+        """
+        self._fitted()
+        schedule = self._schedule(batch_fit=False)
+        if "prefix_" not in vars(self) and "_finishing" not in vars(self):
+            self.epochs_ = []
+        for _ in self._finish(schedule):
+            yield self
+
+    def refine(self, X: Any, n_passes: int = 1, sample_weight: Any = None) -> Self:
+        """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
+
+        Parameters
+        ----------
+        X : array-like, sparse or data frame of shape (n_rows, n_columns)
+            Every row given so far.
+        n_passes : int
+            Sweeps at most.
+        sample_weight : array-like of shape (n_rows,), optional
+            The weights that the rows were given.
+        """
+        schedule = self._schedule(batch_fit=False)
+        self._fitted()
+        if "prefix_" in vars(self):
+            self._begin(schedule, *self._learn(self.prefix_))
+        state, model, settings = self._fitted(), self._model(), self._settings()
+        sweeps = require_whole("n_passes", n_passes, 1)
+        sites = self.window_.sites
+        if not (self.keep_sites and sites.n_visited == state.n_observations):
+            raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
+        batch = self._encode(model, X)
+        weights = require_weights(sample_weight, as_rows(X))
+        if weights is not None:
+            there = np.flatnonzero(weights)
+            batch = batch.chosen(there).weighted(weights[there])
+        if len(batch) != sites.n_visited:
+            raise ValueError(
+                f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
+                f"got {len(batch)}"
+            )
+        fading = self.window_.fading
+        if fading is not None:
+            if (fading < settings.least_mass).any():
+                raise ValueError(
+                    f"refine: {int((fading < settings.least_mass).sum())} rows count for less than "
+                    f"prune_threshold, {settings.least_mass:g}, by now, and would not be clusters: "
+                    "give a longer half_life, or revisit=... to look at the last rows again"
+                )
+            batch = batch.weighted(batch.row_weights * fading)
+        again = totals(sites, batch, state.n_clusters)[0]
+        if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
+            raise ValueError(
+                "refine needs the rows absorbed so far, in order and with the weights they had; "
+                "these are others"
+            )
+        revisits = window.Schedule(None, sweeps, self.tol, self._given_merge_threshold())
+        kernel_for = partial(self._kernel, model)
+        kernel_for(batch)
+        self.epochs_ = []
+        held = (sites, batch, fading)
+        self._keep(window.revisit(model, state, *held, settings, revisits, kernel_for))
+        return self._relabel(X)._close_gaps()
+
+    def _close_gaps(self) -> Self:
+        """Give labels numbers without gaps: a cluster that is no row's likeliest has none."""
+        self.labels_ = np.unique(self.label_ids_, return_inverse=True)[1]
+        return self
+
+    def _relabel(self, X: Any) -> Self:
+        """Set the labels of rows as the posterior sees them now."""
+        batch = self._encode(self._model(), X)
+        found = [likeliest(joint[:, :-1]) for joint in self._log_joint_of(batch, new=False)]
+        self.labels_, self.probabilities_ = (
+            np.concatenate(part) for part in zip(*found, strict=True)
+        )
+        self.label_ids_ = self.cluster_ids_[self.labels_]
+        return self
+
+    def resolve_id(self, id: int) -> int | None:
+        """Return the id that a cluster lives on as after merges, or None if it is gone."""
+        born = self._fitted().next_id
+        if not 0 <= id < born:
+            raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {born - 1}")
+        return survivor(id, self.lineage_)

@@ -1,0 +1,1 @@
+"""Rows of cells: columns of numbers, counts, booleans and labels."""

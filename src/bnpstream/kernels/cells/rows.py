@@ -1,0 +1,244 @@
+"""Rows of cells: the loops over rows for columns of any family (see ``kernels.passes.kinds``)."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.arrays import N_CLUSTERS, PAIR_ROUNDING, Floats, Integers
+from bnpstream.kernels.cells.columns import (
+    CATEGORICAL,
+    CELL,
+    CELLS,
+    DERIVED,
+    DIAGONAL,
+    FULL,
+    KIND,
+    MULTINOMIAL,
+    SPHERICAL,
+    STATISTIC,
+    Cells,
+    Columns,
+    Derived,
+    derive,
+)
+from bnpstream.kernels.cells.densities import (
+    add_counts,
+    add_even,
+    add_full,
+    add_spherical,
+    add_uneven,
+)
+from bnpstream.kernels.jit.decorators import entry, inlined, inner
+from bnpstream.kernels.jit.dispatch import specialize
+from bnpstream.kernels.measures.rules import log_weight
+from bnpstream.kernels.passes.kinds import (
+    add_row,
+    make_scratch,
+    move_cluster,
+    n_columns,
+    score,
+    take_out_row,
+)
+from bnpstream.kernels.statistics.pairs import add_product, two_product
+from bnpstream.kernels.statistics.table import Table, take_row
+
+LANES = 8
+"""Sweeps over clusters are a multiple of this wide."""
+
+
+class CellScratch(NamedTuple):
+    """Working space of one pass over rows of cells."""
+
+    scores: Floats
+    """(capacity,): log predictives of all slots."""
+    summed: Floats
+    """(capacity,): squared distances, or the mantissas of products."""
+    part: Floats
+    """(capacity,): one coordinate of a distance."""
+    exponents: Integers
+    """(capacity,): of the products."""
+    apart: Floats
+    """(most cells of a block, capacity): the row less the clusters' means."""
+    entries: NDArray[np.uint64]
+    """(0,)."""
+    slots: Integers
+    """(capacity,): the candidates, ascending."""
+    log_scores: Floats
+    """(capacity,): of the candidates."""
+    shares: Floats
+    """(capacity,): responsibilities of the candidates."""
+
+
+@inner
+def make_cell_scratch(capacity: int, cells: int) -> CellScratch:
+    """Allocate the working space for `capacity` slots and rows of so many cells."""
+    return CellScratch(
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity, np.int64),
+        np.empty((cells, capacity)),
+        np.empty(0, np.uint64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity),
+        np.empty(capacity),
+    )
+
+
+@inlined
+def score_cells(
+    columns: Columns, derived: Derived, rows: Cells, i: int, width: int, scratch: CellScratch
+) -> None:
+    """Fill scratch.scores[:width] with log p(x_i | cluster), log h(x) left out."""
+    scores, summed = scratch.scores, scratch.summed
+    scores[:width] = 0.0
+    v, even = derived.values, rows.complete[i] and not derived.uneven[:width].any()
+    for b in range(columns.blocks.shape[0]):
+        block = columns.blocks[b]
+        kind, cells, at, x = (
+            block[KIND],
+            block[CELLS],
+            block[DERIVED],
+            rows.values[i, block[CELL] :],
+        )
+        if kind == FULL:
+            add_full(v, at, x, cells, width, scores, summed, scratch.part, scratch.apart)
+        elif kind == DIAGONAL and even:
+            add_even(v, at, x, cells, width, scores, summed, scratch.exponents)
+        elif kind == DIAGONAL:
+            add_uneven(v, at, x, cells, width, scores)
+        elif kind == SPHERICAL:
+            add_spherical(v, at, x, cells, width, scores, summed)
+        else:
+            add_counts(kind, v, at, x, cells, width, scores)
+
+
+@inlined
+def put(row: Any, s: int, pairs: int, share: float, value: float, rest: float) -> None:
+    """Add share times the pair (value, rest) to statistic s of a cluster's row."""
+    row[s], row[s + pairs] = add_product(row[s], row[s + pairs], share, value, rest)
+
+
+@inner
+def add_cells(columns: Columns, row: Any, x: Any, share: float) -> None:
+    """Add share times the statistics of a row of cells to those of a cluster, Eq. (18)."""
+    pairs = columns.n_statistics
+    for b in range(columns.blocks.shape[0]):
+        block = columns.blocks[b]
+        kind, first, cells, s = block[KIND], block[CELL], block[CELLS], block[STATISTIC]
+        if kind == CATEGORICAL:
+            if not math.isnan(x[first]):
+                put(row, s + np.int64(x[first]), pairs, share, 1.0, 0.0)
+            continue
+        if kind == FULL:
+            put(row, s, pairs, share, 1.0, 0.0)
+        at, length = s + 1 + cells, 0.0
+        for j in range(cells):
+            value = x[first + j]
+            if math.isnan(value):
+                continue
+            if kind == FULL:
+                put(row, s + 1 + j, pairs, share, value, 0.0)
+                for c in range(j + 1):
+                    square, rest = two_product(value, x[first + c])
+                    put(row, at + j * (j + 1) // 2 + c, pairs, share, square, rest)
+            elif kind == MULTINOMIAL:
+                put(row, s + j, pairs, share, value, 0.0)
+                length += value
+            else:
+                put(row, s + j, pairs, share, 1.0, 0.0)
+                put(row, s + cells + j, pairs, share, value, 0.0)
+                if kind in (DIAGONAL, SPHERICAL):
+                    square, rest = two_product(value, value)
+                    put(row, s + 2 * cells + j, pairs, share, square, rest)
+        if kind == MULTINOMIAL:
+            put(row, s + cells, pairs, share, length, 0.0)
+
+
+@specialize(n_columns, Cells, inline=True)
+def _n_columns(rows, i):  # type: ignore[no-untyped-def]
+    return 0
+
+
+@specialize(make_scratch, Cells)
+def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
+    return make_cell_scratch(capacity, rows.values.shape[1])
+
+
+@specialize(score, Derived, inline=True)
+def _score(  # type: ignore[no-untyped-def]
+    derived, columns, clusters, rows, i, weights, rule, log_cut, scratch
+):
+    """Score all clusters; slot K is the prior, so the new one is no special case."""
+    K = clusters.counters[N_CLUSTERS]
+    score_cells(columns, derived, rows, i, (K + LANES) // LANES * LANES, scratch)
+    for k in range(K):
+        scratch.slots[k] = k
+        log_prior = log_weight(weights[k] - rule.discount, rule)
+        scratch.log_scores[k] = log_prior + scratch.scores[k]
+    scratch.slots[K], scratch.log_scores[K] = K, log_weight(rule.new, rule) + scratch.scores[K]
+    return K + 1
+
+
+@inlined
+def update(derived: Derived, columns: Columns, table: Table, k: int) -> None:
+    """Derive what scores need of cluster k from its statistics."""
+    start, made = table.starts[k], derived.made
+    row = table.values[start : start + 2 * columns.n_statistics]
+    derived.uneven[k] = derive(columns, row, made)
+    derived.values[:, k] = made
+
+
+@specialize(add_row, Derived, inline=True)
+def _add_row(derived, columns, clusters, rows, i, k, q, entries):  # type: ignore[no-untyped-def]
+    table = clusters.table
+    start = table.starts[k]
+    clusters.masses[k] += q
+    add_cells(columns, table.values[start:], rows.values[i], q)
+    update(derived, columns, table, k)
+
+
+@specialize(take_out_row, Derived)
+def _take_out_row(  # type: ignore[no-untyped-def]
+    derived, columns, clusters, rows, i, k, share, entries
+):
+    table, pairs = clusters.table, columns.n_statistics
+    start = table.starts[k]
+    row = table.values[start : start + 2 * pairs]
+    before = row[:pairs].copy()
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+    add_cells(columns, row, rows.values[i], -share)
+    for s in range(pairs):
+        if abs(row[s]) <= PAIR_ROUNDING * abs(before[s]):
+            row[s] = row[s + pairs] = 0.0
+    update(derived, columns, table, k)
+
+
+@specialize(move_cluster, Derived)
+def _move_cluster(derived, clusters, k, last):  # type: ignore[no-untyped-def]
+    take_row(clusters.table, k, last)
+    clusters.masses[k] = clusters.masses[last]
+    derived.values[:, k] = derived.values[:, last]
+    derived.values[:, last] = derived.prior
+    derived.uneven[k] = derived.uneven[last]
+    derived.uneven[last] = False
+
+
+@entry
+def derive_all(columns: Columns, table: Table, n_clusters: int, derived: Derived) -> None:
+    """Derive what scores need of all clusters; all free slots are the prior."""
+    derive(columns, np.zeros(2 * columns.n_statistics), derived.prior)
+    for k in range(derived.uneven.size):
+        derived.values[:, k] = derived.prior
+    for k in range(n_clusters):
+        update(derived, columns, table, k)
+
+
+@entry
+def add_up(columns: Columns, rows: Cells, indptr: Any, slots: Any, shares: Any, out: Any) -> None:
+    """Add every row, with its shares, to the statistics `out` of its clusters."""
+    for i in range(indptr.size - 1):
+        for j in range(indptr[i], indptr[i + 1]):
+            add_cells(columns, out[slots[j]], rows.values[i], shares[j])

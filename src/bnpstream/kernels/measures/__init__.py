@@ -1,0 +1,1 @@
+"""Prior weights of the clusters."""

@@ -1,0 +1,1 @@
+"""Loops over rows: visits (ADF and EP), Gibbs sweeps, predictions."""

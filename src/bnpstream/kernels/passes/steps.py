@@ -1,0 +1,175 @@
+"""The step that every algorithm shares, compiled.
+
+Twins: ``mixture.predict`` (`log_joint`), ``inference.response`` (`respond`) and
+``MixtureState.add`` (`absorb`).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bnpstream.kernels.arrays import (
+    LOG_AUXILIARY,
+    N_CLUSTERS,
+    NEXT_ID,
+    NO_MASS,
+    TOTAL_MASS,
+    Clusters,
+    Floats,
+    Options,
+)
+from bnpstream.kernels.jit.decorators import entry, inlined, inner
+from bnpstream.kernels.measures.rules import Rule, rule_of
+from bnpstream.kernels.passes.kinds import add_row, make_scratch, n_columns, score
+from bnpstream.kernels.statistics.table import Table, has_room, with_room
+from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
+
+LARGEST_BELOW_ONE = 1.0 - 2.0**-53
+"""q = 1 is common; its log vacancy would be -inf, which nothing could be subtracted from."""
+NEGLIGIBLE = -45.0
+"""exp(-45) is 3e-20: ten thousand such weights do not change a double that is at least one."""
+
+
+@inlined
+def weigh(prior: Any, clusters: Clusters, space: Any) -> tuple[Rule, Floats]:
+    """Return the prior's rule and the weights; where no row is left, the next one opens."""
+    if clusters.totals[TOTAL_MASS] > NO_MASS:
+        return rule_of(prior, clusters, space)
+    return Rule(np.inf, 1.0, 0.0, clusters.totals[LOG_AUXILIARY]), clusters.masses
+
+
+@inlined
+def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float, bool, float]:
+    """Turn candidates into responsibilities.
+
+    Return how many are left, log evidence, opening, and the new cluster's responsibility.
+
+    Eq. (15) over the candidates that pass the cut. Without opening, the responsibilities are
+    normalised over the existing clusters only and the new one is left out.
+    """
+    slots, log_scores, shares = scratch.slots, scratch.log_scores, scratch.shares
+    best = log_scores[:candidates].max()
+    floor = best + options.log_min_responsibility
+    old, kept = 0.0, 0
+    for c in range(candidates - 1):
+        if log_scores[c] >= floor:
+            share = math.exp(log_scores[c] - best)
+            old += share
+            slots[kept], shares[kept] = slots[c], share
+            kept += share > 0.0
+    last = candidates - 1
+    new = math.exp(log_scores[last] - best) if log_scores[last] >= floor else 0.0
+    total = old + new
+    opens = new > options.new_cluster_threshold * total
+    if opens:
+        slots[kept], shares[kept] = slots[last], new
+        kept += 1
+    normalizer = total if opens else old
+    for c in range(kept):
+        shares[c] /= normalizer
+    unseen = math.exp(log_scores[last] - best)  # also where the cut takes it for none
+    return kept, best + math.log(total), opens, unseen / (old + unseen)
+
+
+@inlined
+def fits(table: Table, rows: Any, i: int, slots: Any, kept: int) -> bool:
+    """Return whether row i can be added to `kept` clusters as they are stored."""
+    columns = n_columns(rows, i)
+    room = True
+    for c in range(kept):
+        room = room and has_room(table, slots[c], columns)
+    return room
+
+
+@inner
+def make_fit(clusters: Clusters, rows: Any, i: int, slots: Any, kept: int) -> Clusters:
+    """Return the clusters with room for row i in those that it is added to."""
+    table, columns = clusters.table, n_columns(rows, i)
+    for c in range(kept):
+        if not has_room(table, slots[c], columns):
+            table = with_room(table, slots[c], columns)
+    return Clusters(
+        table,
+        clusters.masses,
+        clusters.log_vacancy,
+        clusters.ids,
+        clusters.counters,
+        clusters.totals,
+    )
+
+
+@inlined
+def absorb(
+    likelihood: Any,
+    clusters: Clusters,
+    cache: Any,
+    rows: Any,
+    i: int,
+    opens: bool,
+    kept: int,
+    scratch: Any,
+) -> int:
+    """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest.
+
+    That is the position of the largest share.
+    """
+    slots, shares, weight = scratch.slots, scratch.shares, rows.weights[i]
+    if opens:
+        new = clusters.counters[N_CLUSTERS]
+        clusters.ids[new] = clusters.counters[NEXT_ID]
+        clusters.counters[NEXT_ID] += 1
+        clusters.counters[N_CLUSTERS] += 1
+    likeliest = 0
+    for c in range(kept):
+        k, q = slots[c], shares[c]
+        add_row(cache, likelihood, clusters, rows, i, k, weight * q, scratch.entries)
+        clusters.log_vacancy[k] += weight * math.log1p(-min(q, LARGEST_BELOW_ONE))
+        if q > shares[likeliest]:
+            likeliest = c
+    clusters.totals[TOTAL_MASS] += weight
+    return likeliest
+
+
+@entry
+def log_joint_rows(
+    likelihood: Any,
+    clusters: Clusters,
+    cache: Any,
+    rows: Any,
+    weights: Floats,
+    rule: Rule,
+    log_cut: float,
+    start: int,
+    stop: int,
+    out: Floats,
+) -> None:
+    """Fill out[start:stop] with log(weight x predictive), log h(x) included, of the candidates.
+
+    What is farther than `log_cut` below the best of its row may be -inf.
+    """
+    scratch = make_scratch(rows, start, stop, clusters.masses.size)
+    for i in range(start, stop):
+        found = score(cache, likelihood, clusters, rows, i, weights, rule, log_cut, scratch)
+        out[i] = -np.inf
+        for c in range(found):
+            out[i, scratch.slots[c]] = rows.log_base[i] + scratch.log_scores[c]
+
+
+@entry
+def log_joint_pairs(
+    likelihood: Any, clusters: Clusters, rows: Any, log_weights: Floats, wanted: Any, out: Floats
+) -> None:
+    """Fill out[wanted] with log(weight x predictive) of rows whose scores need no cache."""
+    new = clusters.counters[N_CLUSTERS]
+    scratch = make_scratch(rows, 0, len(out), clusters.masses.size)
+    for i in range(len(out)):
+        for k in range(new):
+            if wanted[i, k]:
+                predictive = log_predictive_of(
+                    likelihood, clusters.table, rows, i, k, scratch.entries
+                )
+                out[i, k] = log_weights[k] + predictive + rows.log_base[i]
+        if wanted[i, new]:
+            predictive = log_predictive_of_new(likelihood, rows, i)
+            out[i, new] = log_weights[new] + predictive + rows.log_base[i]

@@ -1,0 +1,1 @@
+"""Summed sufficient statistics: tables, pairs of doubles, decay."""

@@ -1,0 +1,1 @@
+"""Numbers in lines of text, parsed by compiled loops."""

@@ -1,0 +1,1 @@
+"""Documents: Dirichlet-multinomial scores and the screen in front of them."""

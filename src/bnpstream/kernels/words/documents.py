@@ -1,0 +1,125 @@
+"""Documents: the loops over rows for counts of words (see ``kernels.passes.kinds``)."""
+
+import numpy as np
+
+from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, SparseRows
+from bnpstream.kernels.arrays import make_scratch as make_document_scratch
+from bnpstream.kernels.jit.decorators import inner
+from bnpstream.kernels.jit.dispatch import specialize
+from bnpstream.kernels.measures.rules import log_weight
+from bnpstream.kernels.passes.kinds import (
+    add_row,
+    make_scratch,
+    move_cluster,
+    n_columns,
+    score,
+    take_out_row,
+)
+from bnpstream.kernels.statistics.table import claim, locate, take_row
+from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
+from bnpstream.kernels.words.levels import Screen
+from bnpstream.kernels.words.screen import (
+    bound,
+    clear_cluster,
+    fill_cluster,
+    is_screened,
+    update_levels,
+    weigh_cluster,
+)
+
+MARGIN = 1e-6
+"""Nats that bounds are given for the rounding of scores."""
+
+allocate = inner(make_document_scratch)
+
+
+@specialize(n_columns, SparseRows, inline=True)
+def _n_columns(rows, i):  # type: ignore[no-untyped-def]
+    return rows.indptr[i + 1] - rows.indptr[i]
+
+
+@specialize(make_scratch, SparseRows)
+def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
+    longest = 0
+    for i in range(start, stop):
+        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
+    return allocate(capacity, longest)
+
+
+@specialize(score, Screen, inline=True)
+def _score(  # type: ignore[no-untyped-def]
+    screen, likelihood, clusters, rows, i, weights, rule, log_cut, scratch
+):
+    """Score by the screen first, then those clusters that it cannot rule out."""
+    K, bounds, table, entries = (
+        clusters.counters[N_CLUSTERS],
+        scratch.bounds,
+        clusters.table,
+        scratch.entries,
+    )
+    predictive = log_predictive_of_new(likelihood, rows, i)
+    new = log_weight(rule.new, rule) + predictive
+    best, top, top_score = new, -1, -np.inf
+    if is_screened(screen, rows, i) and log_cut > -np.inf and K > 0:
+        top = bound(screen, rows, i, K, predictive - rule.log_total, scratch)
+        top_score = log_weight(weights[top] - rule.discount, rule)
+        top_score += log_predictive_of(likelihood, table, rows, i, top, entries)
+        best = max(best, top_score)
+    else:
+        bounds[:K] = np.inf
+    found = 0
+    for k in range(K):
+        if bounds[k] >= best + log_cut - MARGIN:
+            exact = top_score
+            if k != top:
+                exact = log_weight(weights[k] - rule.discount, rule)
+                exact += log_predictive_of(likelihood, table, rows, i, k, entries)
+            best = max(best, exact)
+            scratch.slots[found], scratch.log_scores[found] = k, exact
+            found += 1
+    scratch.slots[found], scratch.log_scores[found] = K, new
+    return found + 1
+
+
+@specialize(add_row, Screen, inline=True)
+def _add_row(screen, likelihood, clusters, rows, i, k, q, entries):  # type: ignore[no-untyped-def]
+    table = clusters.table
+    clusters.masses[k] += q
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    columns, x, values = rows.indices, rows.values, table.values
+    claim(table, k, columns, first, last + 1, entries)
+    for j in range(last + 1 - first):
+        values[entries[j]] += q * x[first + j]
+    if screen.levels.shape[0] > 0:
+        update_levels(screen, rows, i, k, values, entries)
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
+
+
+@specialize(take_out_row, Screen)
+def _take_out_row(  # type: ignore[no-untyped-def]
+    screen, likelihood, clusters, rows, i, k, share, entries
+):
+    table = clusters.table
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    columns, x, values = rows.indices, rows.values, table.values
+    locate(table, k, columns, first, last + 1, entries)
+    for j in range(last + 1 - first):
+        before = values[entries[j]]
+        after = before - share * x[first + j]
+        values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
+    if screen.levels.shape[0] > 0:
+        update_levels(screen, rows, i, k, values, entries)
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
+
+
+@specialize(move_cluster, Screen)
+def _move_cluster(screen, clusters, k, last):  # type: ignore[no-untyped-def]
+    screened = screen.levels.shape[0] > 0
+    if screened:
+        clear_cluster(screen, clusters.table, k)
+        clear_cluster(screen, clusters.table, last)
+    take_row(clusters.table, k, last)
+    clusters.masses[k] = clusters.masses[last]
+    if screened and k != last:
+        fill_cluster(screen, clusters.table, clusters.masses, k)

@@ -1,0 +1,215 @@
+"""Bounds from the levels, and keeping the levels up to date (see ``kernels.words.levels``)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bnpstream.kernels.arrays import Floats, Scratch, SparseRows
+from bnpstream.kernels.jit.decorators import entry, inlined, inner
+from bnpstream.kernels.special import LOG_2, log_rising
+from bnpstream.kernels.statistics.table import N_COLUMNS, Table, gather, locate
+from bnpstream.kernels.words.levels import (
+    LANES,
+    LONGEST,
+    PARTS,
+    Screen,
+    level_of,
+    sum_levels,
+)
+
+ROUNDING_PART = 1e-12
+"""Of a length: more than what rounding can take away from a bound."""
+
+
+@inner
+def fill_bounds(
+    screen: Screen, sums: Any, base: float, n: float, bounds: Floats, width: int
+) -> None:
+    """Fill `bounds` with upper bounds of log mass + log predictive of a row of n tokens.
+
+    The length costs sum_{j < n} log(x + j), x = A + S_k. The logarithm is concave, so with
+    y = x + 1/2 and m = n - 1 that is at least
+
+        log x + integral from 0 to m of log(y + t) dt
+            = log x + m log y + (y + m) log(1 + m/y) - m,
+
+    and a diagonal Pade approximant of log(1 + z) is never above it. No logarithm is taken.
+    """
+    heads, log_y, y, inverse = (
+        screen.heads,
+        screen.log_lengths,
+        screen.lengths,
+        screen.inverse_lengths,
+    )
+    scale, m = LOG_2 / (PARTS * screen.resolution), n - 1.0
+    for k in range(width):
+        z = m * inverse[k]
+        above = z * (60.0 + z * (60.0 + z * 11.0))
+        below = 60.0 + z * (90.0 + z * (36.0 + z * 3.0))
+        cost = m * log_y[k] + (y[k] + m) * (above / below) - m
+        gain = scale * np.float64(np.int64(sums[k]))
+        bounds[k] = base + heads[k] + gain - cost + ROUNDING_PART * (y[k] + m)
+
+
+@inlined
+def is_screened(screen: Screen, rows: SparseRows, i: int) -> bool:
+    """Return whether there is a screen, and row i is neither empty nor too long for it."""
+    if screen.levels.shape[0] == 0:  # then rows are any statistics, and may have no entries
+        return False
+    return 0.0 < rows.values[rows.indptr[i + 1] - 1] < LONGEST
+
+
+@inlined
+def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch: Scratch) -> int:
+    """Fill scratch.bounds[:K] with upper bounds of log scores; return the slot of the largest.
+
+    `base` is the log predictive of row i in an empty cluster, less the log total of the weights.
+    """
+    width, length = (K + LANES) // LANES * LANES, rows.values[rows.indptr[i + 1] - 1]
+    offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
+    base += log_rising(screen.total, length) - offset * LOG_2 / (PARTS * screen.resolution)
+    bounds, top = scratch.bounds, 0
+    fill_bounds(screen, scratch.sums, base, length, bounds, width)
+    for k in range(1, K):
+        if bounds[k] > bounds[top]:
+            top = k
+    return top
+
+
+@inlined
+def weigh_cluster(screen: Screen, k: int, mass: float, length: float) -> None:
+    """Let the screen know the mass and the summed length of cluster k."""
+    x = screen.total + length
+    screen.heads[k] = math.log(mass / x) if mass > 0.0 else -np.inf
+    screen.lengths[k] = x + 0.5
+    screen.log_lengths[k] = math.log(x + 0.5)
+    screen.inverse_lengths[k] = 1.0 / (x + 0.5)
+
+
+@inlined
+def update_levels(
+    screen: Screen, rows: SparseRows, i: int, k: int, values: Floats, entries: Any
+) -> None:
+    """Let the screen know that cluster k now has values[entries] of row i's words.
+
+    A row of levels that words share holds the largest, so it is never lowered.
+    """
+    levels, steps, slot = screen.levels, screen.steps, np.uint64(k)
+    inverse_alpha, resolution = screen.inverse_alpha, screen.resolution
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    for j in range(last - first):
+        word = rows.indices[first + j]
+        row = screen.rows[word]
+        level = level_of(values[entries[j]] * inverse_alpha[word], resolution, steps)
+        before = np.int64(levels[row, slot])
+        if level > before or (level < before and not screen.shared[row]):
+            levels[row, slot] = level
+
+
+@inner
+def stored_words(table: Table, k: int) -> tuple[Any, Any]:
+    """Return the words of cluster k with a count above zero, and their entries."""
+    start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
+    words, entries, n = np.empty(size, np.uint32), np.empty(size, np.uint64), 0
+    for j in range(size):
+        word = j if size == last + 1 else np.int64(table.keys[start + j])
+        if 0 <= word < last and table.values[start + j] > 0.0:
+            words[n], entries[n] = word, start + j
+            n += 1
+    return words[:n], entries[:n]
+
+
+@inner
+def fill_cluster(screen: Screen, table: Table, masses: Floats, k: int) -> None:
+    """Raise the levels of cluster k, which are zero, to what its row says."""
+    words, entries = stored_words(table, k)
+    raise_words(screen, table.values, k, words, entries)
+    weigh_again(screen, table, masses, k)
+
+
+@inner
+def raise_words(screen: Screen, values: Floats, k: int, words: Any, entries: Any) -> None:
+    """Raise the levels of some words of cluster k to what values[entries] say."""
+    levels, rows, steps = screen.levels, screen.rows, screen.steps
+    inverse_alpha, resolution = screen.inverse_alpha, screen.resolution
+    for j in range(words.size):
+        word = words[j]
+        if word == inverse_alpha.size:  # the length, which is no word
+            continue
+        row = rows[word]
+        level = level_of(values[entries[j]] * inverse_alpha[word], resolution, steps)
+        if level > levels[row, k]:
+            levels[row, k] = level
+
+
+@inner
+def weigh_again(screen: Screen, table: Table, masses: Floats, k: int) -> None:
+    """Let the screen know the mass and the length of cluster k as they are stored."""
+    length = np.empty((1, 1))
+    gather(table, np.array([k]), np.array([table.shape[N_COLUMNS] - 1]), length)
+    weigh_cluster(screen, k, masses[k], length[0, 0])
+
+
+@inner
+def clear_cluster(screen: Screen, table: Table, k: int) -> None:
+    """Forget cluster k, whose row is still there."""
+    start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
+    for j in range(size):
+        word = j if size == last + 1 else np.int64(table.keys[start + j])
+        if 0 <= word < last:
+            screen.levels[screen.rows[word], k] = 0
+    weigh_cluster(screen, k, 0.0, 0.0)
+
+
+@entry
+def fill(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
+    """Make the levels of all clusters, which are zero."""
+    for k in range(n_clusters):
+        fill_cluster(screen, table, masses, k)
+
+
+@entry
+def lighten(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
+    """Follow rows and masses that have become smaller; levels stay, as they are upper bounds."""
+    for k in range(n_clusters):
+        weigh_again(screen, table, masses, k)
+
+
+@entry
+def lower(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
+    """Follow rows and masses that have become smaller, levels included."""
+    for k in range(n_clusters):
+        clear_cluster(screen, table, k)
+        fill_cluster(screen, table, masses, k)
+
+
+@entry
+def raise_levels(
+    screen: Screen, table: Table, masses: Floats, n_clusters: int, n_kept: int, at: Any, words: Any
+) -> None:
+    """Follow a table in which some words of some clusters, `at`, may have become larger.
+
+    Clusters from `n_kept` on are made anew of these.
+    """
+    screen.levels[:, n_kept:] = 0
+    last = table.shape[N_COLUMNS] - 1
+    entries, first = np.empty(last + 1, np.uint64), 0
+    while first < words.size:  # words of one cluster at a time
+        k, stop = at[first], first + 1
+        while stop < min(words.size, first + entries.size) and at[stop] == k:
+            stop += 1
+        locate(table, k, words, first, stop, entries)
+        raise_words(screen, table.values, k, words[first:stop], entries)
+        first = stop
+    for k in range(n_clusters):
+        weigh_again(screen, table, masses, k)
+    screen.heads[n_clusters:] = -np.inf
+
+
+@entry
+def spread_of_words(table: Table, n_clusters: int, out: Any) -> None:
+    """Count the clusters that hold each word."""
+    for k in range(n_clusters):
+        for word in stored_words(table, k)[0]:
+            out[word] += 1

@@ -1,0 +1,49 @@
+"""Spelling counts out as tokens: what compiled scores of documents multiply."""
+
+from typing import Any
+
+import numpy as np
+
+from bnpstream.kernels.arrays import Floats, Integers, SparseRows
+from bnpstream.kernels.jit.decorators import entry
+from bnpstream.kernels.words.dirichlet import LONG_RUN
+
+
+@entry
+def spell_out(indptr: Integers, values: Floats) -> Any:
+    """Return repeat_ptr, repeats, token_ptr, tokens and seen of ``SparseRows``.
+
+    The last entry of a row is its length and no word. A long run is one token.
+    """
+    n = indptr.size - 1
+    repeat_ptr, token_ptr = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    for i in range(n):
+        repeats_so_far, tokens_so_far = repeat_ptr[i], token_ptr[i]
+        for j in range(indptr[i], indptr[i + 1] - 1):
+            if values[j] > 1.0:
+                repeats_so_far += 1
+                tokens_so_far += 1 if values[j] >= LONG_RUN else np.int64(values[j]) - 1
+        repeat_ptr[i + 1], token_ptr[i + 1] = repeats_so_far, tokens_so_far
+    repeats = np.empty(repeat_ptr[n], np.int64)
+    tokens, seen = np.empty(token_ptr[n], np.uint32), np.empty(token_ptr[n])
+    for i in range(n):
+        r, t = repeat_ptr[i], token_ptr[i]
+        for j in range(indptr[i], indptr[i + 1] - 1):
+            if values[j] <= 1.0:
+                continue
+            repeats[r] = j
+            r += 1
+            long = values[j] >= LONG_RUN
+            for before in range(1 if long else np.int64(values[j]) - 1):
+                tokens[t] = j - indptr[i]
+                seen[t] = -values[j] if long else before + 1.0
+                t += 1
+    return repeat_ptr, repeats, token_ptr, tokens, seen
+
+
+def with_tokens(rows: SparseRows) -> SparseRows:
+    """Return rows of counts with the tokens after a word's first spelt out."""
+    repeat_ptr, repeats, token_ptr, tokens, seen = spell_out(rows.indptr, rows.values)
+    return rows._replace(
+        repeat_ptr=repeat_ptr, repeats=repeats, token_ptr=token_ptr, tokens=tokens, seen=seen
+    )

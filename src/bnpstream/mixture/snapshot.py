@@ -1,0 +1,195 @@
+"""The posterior, its window and its history as named arrays, and back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
+from bnpstream.kernels.statistics.table import EMPTY, empty_table
+from bnpstream.likelihoods import Likelihood
+from bnpstream.mixture.lineage import KINDS, Event
+from bnpstream.mixture.sites import SiteBuffer
+from bnpstream.mixture.state import MixtureState
+from bnpstream.mixture.tables import dense_rows, write_rows
+from bnpstream.mixture.window import Window
+
+Arrays = dict[str, NDArray[Any]]
+NOBODY = -1
+"""Stands for no survivor."""
+
+
+def state_arrays(state: MixtureState) -> Arrays:
+    """Return the posterior: of the statistics what is not zero, in order of slot and column."""
+    arrays, K = state.arrays, state.n_clusters
+    slots, columns, values = _entries(state)
+    return {
+        "statistics.ends": np.cumsum(np.bincount(slots, minlength=K)),
+        "statistics.columns": columns,
+        "statistics.values": values,
+        "statistics.shape": np.array([K, state.n_statistics]),
+        "masses": arrays.masses[:K],
+        "log_vacancy": arrays.log_vacancy[:K],
+        "ids": arrays.ids[:K],
+        "counters": arrays.counters,
+        "totals": arrays.totals,
+    }
+
+
+def _entries(state: MixtureState) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[Any]]:
+    """Return slot, column and value of every statistic that is not zero, sorted."""
+    table, K = state.arrays.table, state.n_clusters
+    dense = dense_rows(table)
+    if dense is not None:
+        slots, columns = np.nonzero((dense[:K] != 0.0) | np.signbit(dense[:K]))
+        return slots, columns.astype(np.int64), dense[slots, columns]
+    parts = []
+    for slot in range(K):
+        inside = slice(table.starts[slot], table.starts[slot] + table.sizes[slot])
+        keys, values = table.keys[inside], table.values[inside]
+        if table.sizes[slot] == state.n_statistics:  # a row that is dense for once
+            keys = np.arange(keys.size, dtype=keys.dtype)
+        there = np.flatnonzero((keys != EMPTY) & (values != 0.0))
+        there = there[np.argsort(keys[there])]
+        parts.append((np.full(there.size, slot), keys[there].astype(np.int64), values[there]))
+    empty: Any = (np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0))
+    found = [np.concatenate(column) for column in zip(empty, *parts, strict=True)]
+    return found[0], found[1], found[2]
+
+
+def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:
+    """Return the posterior that `state_arrays` described; ValueError if it cannot be one."""
+    K, D = (int(x) for x in arrays["statistics.shape"])
+    _check_state(arrays, K, D)
+    state = MixtureState(D, paired=paired)
+    counters = arrays["counters"].copy()
+    while state.arrays.masses.size < K + 2:  # room as if all clusters had been opened one by one
+        state.arrays.counters[N_CLUSTERS] = state.arrays.masses.size - 1
+        state.make_room()
+    table = empty_table(state.arrays.masses.size, D, dense=paired)
+    start = 0
+    for slot, stop in enumerate(arrays["statistics.ends"].tolist()):
+        columns = arrays["statistics.columns"][start:stop]
+        values = arrays["statistics.values"][start:stop]
+        table = write_rows(table, np.array([slot]), columns, values[None])
+        start = stop
+    old = state.arrays
+    state.arrays = Clusters(
+        table, old.masses, old.log_vacancy, old.ids, counters, arrays["totals"].copy()
+    )
+    state.masses[:] = arrays["masses"]
+    state.log_vacancy[:] = arrays["log_vacancy"]
+    state.ids[:] = arrays["ids"]
+    return state
+
+
+def _check_state(arrays: Arrays, K: int, D: int) -> None:
+    """Raise ValueError for arrays that compiled loops, which check nothing, must not be given."""
+    for name in ("masses", "log_vacancy", "ids", "statistics.ends"):
+        _require(name, arrays[name].shape == (K,))
+    for name in ("counters", "totals"):
+        _require(name, arrays[name].shape == (3,))
+    for name in ("masses", "log_vacancy", "totals", "statistics.values"):
+        _require(name, arrays[name].dtype == np.float64)
+    for name in ("counters", "ids", "statistics.ends", "statistics.columns"):
+        _require(name, arrays[name].dtype == np.int64)
+    _require(
+        "masses", bool((arrays["masses"] >= 0.0).all()) and np.isfinite(arrays["masses"]).all()
+    )
+    counters, ids = arrays["counters"], arrays["ids"]
+    _require("counters", counters[N_CLUSTERS] == K and (counters >= 0).all())
+    inside = (ids >= 0) & (ids < counters[NEXT_ID])
+    _require("ids", inside.all() and np.unique(ids).size == K)
+    columns, values = arrays["statistics.columns"], arrays["statistics.values"]
+    _require("statistics.columns", ((columns >= 0) & (columns < D)).all())
+    _require("statistics.values", values.shape == columns.shape and np.isfinite(values).all())
+    _check_ends("statistics.ends", np.append(0, arrays["statistics.ends"]), columns.size)
+
+
+def _check_ends(name: str, ends: NDArray[Any], size: int) -> None:
+    """Raise ValueError if these are not the ends of rows that lie one after the other."""
+    _require(name, ends.dtype.kind == "i" and ends.ndim == 1 and ends.size > 0)
+    _require(name, ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
+
+
+def _require(name: str, holds: bool | np.bool_) -> None:
+    if not holds:
+        raise ValueError(f"the array {name} cannot be what was saved")
+
+
+def window_arrays(window: Window) -> Arrays:
+    """Return the window's sites, and its rows if it keeps them."""
+    sites = window.sites
+    found = {
+        "window.indptr": sites.arrays.indptr[: sites.n_visited + 1],
+        "window.slots": sites.arrays.slots[: sites.n_entries],
+        "window.shares": sites.arrays.shares[: sites.n_entries],
+    }
+    if window.keep_rows and window.n_rows > 0:
+        found |= {f"window.rows.{name}": x for name, x in window.rows().arrays().items()}
+    if (fading := window.fading) is not None:
+        found["window.fading"] = fading
+    return found
+
+
+def window_from(
+    arrays: Arrays, likelihood: Likelihood, state: MixtureState, *, keep_rows: bool
+) -> Window:
+    """Return the window of a posterior that `window_arrays` described; ValueError as above."""
+    window, sites = Window(keep_rows=keep_rows), SiteBuffer()
+    slots, shares = arrays["window.slots"], arrays["window.shares"]
+    _check_ends("window.indptr", arrays["window.indptr"], slots.size)
+    _require("window.slots", slots.dtype == np.int64 and slots.ndim == 1)
+    there = (slots >= 0) & (slots < state.n_clusters)
+    _require("window.slots", (there | (slots == GONE)).all())
+    _require("window.shares", shares.dtype == np.float64 and shares.shape == slots.shape)
+    _require("window.shares", (np.isfinite(shares) & (shares >= 0.0)).all())
+    sites.n_visited = arrays["window.indptr"].size - 1
+    sites.arrays = Sites(
+        *(arrays[f"window.{name}"].copy() for name in ("indptr", "slots", "shares"))
+    )
+    prefix = "window.rows."
+    rows = {name[len(prefix) :]: x for name, x in arrays.items() if name.startswith(prefix)}
+    if rows:
+        for name in ("log_base", "weights"):
+            found = rows[name]
+            _require(prefix + name, found.shape == (sites.n_visited,) and found.dtype == np.float64)
+        if "indices" in rows:
+            places = rows["indices"]
+            _check_ends(prefix + "indptr", rows["indptr"], places.size)
+            _require(prefix + "indices", ((places >= 0) & (places < state.n_statistics)).all())
+        batch = likelihood.batch_of(rows)
+        _require("window.rows", len(batch) == sites.n_visited)
+        _require("window.rows", batch.n_statistics == state.n_statistics)
+        window.append(batch, sites)
+    else:
+        window.sites = sites
+    if "window.fading" in arrays:
+        fading = arrays["window.fading"]
+        _require("window.fading", fading.dtype == np.float64 and fading.shape == (window.n_rows,))
+        _require("window.fading", ((fading > 0.0) & (fading <= 1.0)).all())
+        window.set_fading(fading)
+    return window
+
+
+def lineage_arrays(events: Sequence[Event]) -> Arrays:
+    """Return births, merges, deaths and retirements."""
+    into = [NOBODY if event.into is None else event.into for event in events]
+    return {
+        "lineage.kinds": np.array([KINDS.index(event.kind) for event in events], np.uint8),
+        "lineage.ids": np.array([event.id for event in events], np.int64),
+        "lineage.into": np.array(into, np.int64),
+        "lineage.times": np.array([event.n_observations for event in events], np.int64),
+        "lineage.masses": np.array([event.mass for event in events], np.float64),
+    }
+
+
+def lineage_from(arrays: Arrays) -> list[Event]:
+    """Return the events that `lineage_arrays` described."""
+    names = ("kinds", "ids", "into", "times", "masses")
+    columns = (arrays[f"lineage.{name}"].tolist() for name in names)
+    return [
+        Event(KINDS[kind], id, None if into == NOBODY else into, time, mass)
+        for kind, id, into, time, mass in zip(*columns, strict=True)
+    ]

@@ -1,0 +1,362 @@
+"""Feeding a source to a model: batches in, answers out, checkpoints on the way."""
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bnpstream.estimators import StreamingMixture
+from bnpstream.mixture import Event
+from bnpstream.runs.absorption import absorb_sound
+from bnpstream.runs.journal import Journal
+from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.read_ahead import read_ahead
+from bnpstream.runs.sharing import Partitions, Sharing
+from bnpstream.runs.signals import InterruptedJobError, Interrupts
+from bnpstream.runs.status import Answer, Pace, Status
+from bnpstream.sources import Position, Records, Reject, Source
+from bnpstream.storage import RunWriter, Tensors
+
+TRACE_ROWS = 1000
+"""Rows between two records of the trace, at least."""
+SHARE_OF_CHECKPOINTS = 0.05
+"""Of all time, what checkpoints may take."""
+MOVING = 0.9
+"""Weight of the past in the moving mean of evidence a row, a batch."""
+
+
+class TooManyRejectsError(Exception):
+    """More records could not be used than are allowed."""
+
+
+@dataclass
+class Feed:
+    """A model, the source that it is fed from, and all that is kept between two batches.
+
+    Parameters
+    ----------
+    model : StreamingMixture or DocumentMixture
+        Changed in place.
+    source : Source
+        Where rows come from.
+    journal : Journal
+        Notes on the stream.
+    position : Position
+        How far the source has been read.
+    writer : RunWriter or None
+        Where checkpoints go.
+    seconds : float
+        Time that was spent before this process.
+    finished : bool
+        Whether the source was at its end.
+    sharing : Sharing or None
+        How the run is shared out to workers, if it is.
+    partitions : Partitions or None
+        Which are done, if it is: the first ones.
+    """
+
+    model: Mixture
+    source: Source
+    journal: Journal
+    position: Position
+    writer: RunWriter | None = None
+    seconds: float = 0.0
+    seconds_in_pass: float = 0.0
+    finished: bool = False
+    sharing: Sharing | None = None
+    partitions: Partitions | None = None
+
+    def __post_init__(self) -> None:
+        self._started = time.perf_counter()
+        self._rows_before = self.n_rows
+        self._evidence = np.nan
+        self._saved_at, self._saved_rows, self._cost = self._started, self.n_rows, 0.0
+        self._traced_rows = self.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        """Return the rows absorbed or kept so far."""
+        return self.position.records - self.journal.n_rejects
+
+    def run(
+        self,
+        pace: Pace,
+        interrupts: Interrupts,
+        on_batch: Callable[[Status], None],
+        answer: Callable[[Answer], None] | None = None,
+    ) -> bool:
+        """Read the source to its end; return False if a signal ended it before.
+
+        Parameters
+        ----------
+        pace : Pace
+            How much at a time.
+        interrupts : Interrupts
+            Signals that ask for an end.
+        on_batch : callable
+            Told about every batch.
+        answer : callable, optional
+            Given what became of the rows of every batch, before it is saved.
+        """
+        return self.go_through(self._steps(pace, interrupts, answer), pace, interrupts, on_batch)
+
+    def _steps(
+        self, pace: Pace, interrupts: Interrupts, answer: Callable[[Answer], None] | None
+    ) -> Generator[bool]:
+        """Take batch after batch."""
+        batches = read_ahead(self.source.batches(pace.batch_rows, self.position), pace.batch_rows)
+        with closing(batches):
+            while True:
+                with interrupts.waiting():
+                    item = next(batches, None)
+                if item is None:
+                    return
+                self.finished = False
+                self._take(*item, pace, answer)
+                yield True
+
+    def go_through(
+        self,
+        steps: Generator[bool],
+        pace: Pace,
+        interrupts: Interrupts,
+        on_batch: Callable[[Status], None],
+    ) -> bool:
+        """Go through the steps of a source to its end; return False if a signal ended it before.
+
+        Parameters
+        ----------
+        steps : generator of bool
+            Whether it may end after a step, and be saved: what comes after it must not depend on
+            anything else than what is saved.
+        pace, interrupts, on_batch
+            As in `run`.
+        """
+        try:
+            with closing(steps):
+                for may_end in steps:
+                    stage = "stopping" if interrupts.requested and not may_end else None
+                    on_batch(self.status(stage))
+                    if may_end and interrupts.requested:
+                        raise InterruptedJobError
+                    if may_end and self._is_time(pace):
+                        self.checkpoint()
+            if not self.finished:
+                self._finish(pace, interrupts, on_batch)
+        except InterruptedJobError:
+            self.checkpoint()
+            return False
+        if not self.finished:
+            self.finished = True
+            self.checkpoint()
+        return True
+
+    def _take(
+        self,
+        records: Records,
+        position: Position,
+        pace: Pace,
+        answer: Callable[[Answer], None] | None,
+    ) -> None:
+        """Absorb a batch; what the model refuses is rejected."""
+        rejects = list(records.rejects)
+        self.check_budget(rejects, pace, untouched=True)
+        n_absorbed = 0
+        for part, refused in self._absorb(records, position):
+            if refused is not None:
+                rejects.append(refused)
+                self.check_budget(rejects, pace, untouched=False)
+                continue
+            n_absorbed += len(part)
+            if answer is not None:
+                answer(Answer(part, self.model, self.model.provisional_))
+        self.check_any(n_absorbed, len(records), rejects)
+        self.move_on(rejects, position)
+
+    def check_any(self, n_absorbed: int, n_tried: int, rejects: list[Reject]) -> None:
+        """Raise ValueError if all of the first rows are refused: they must be something else."""
+        if self.n_rows == 0 and n_tried > 1 and n_absorbed == 0:
+            raise ValueError(
+                f"none of the first {n_tried} records could be used: {rejects[-1].reason}"
+            )
+
+    def move_on(self, rejects: list[Reject], position: Position) -> None:
+        """Log the rejects of a step; the source is behind it now."""
+        rejects.sort(key=_number)  # in any batches the same
+        if self.writer is not None:
+            self.writer.logs["rejects"].append([reject._asdict() for reject in rejects])
+        self.journal.reject(rejects)
+        self.position = position
+        self._trace()
+
+    def check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
+        """Raise TooManyRejectsError if a batch has more rejects than may still come."""
+        if pace.max_rejects is None:
+            return
+        left = max(0, pace.max_rejects - self.journal.n_rejects)
+        if len(rejects) <= left:
+            return
+        if untouched:  # the posterior is that of the position: work is not lost
+            self.checkpoint()
+        bad = sorted(rejects, key=_number)[left]
+        allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
+        raise TooManyRejectsError(
+            f"{bad.source}, line {bad.line}: {bad.reason}: {bad.beginning!r}; {allowed}: "
+            "mend the source, or allow more with --max-rejects, and go on with --resume"
+        )
+
+    def _absorb(
+        self, records: Records, position: Position
+    ) -> Iterator[tuple[Records, Reject | None]]:
+        """Absorb rows, and note them; what the model refuses is rejected."""
+        began = time.perf_counter()
+        for part, refused in absorb_sound(self.model, records):
+            self.seconds_in_pass += time.perf_counter() - began
+            if refused is None:
+                self._note(part)
+                if isinstance(self.model, StreamingMixture):
+                    self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
+                yield part, None
+            else:
+                yield part, self._refusal(part, position, refused)
+            began = time.perf_counter()
+
+    def _refusal(self, records: Records, position: Position, error: ValueError) -> Reject:
+        """Return the reject of a record that the model does not take.
+
+        Its line is counted as if every record of its file were one.
+        """
+        number = records.numbers[0]
+        in_file = number - (position.records - position.in_file)
+        line = in_file + (2 if self.source.schema.fields.get("header") else 1)
+        excerpt = records.excerpts[0] if records.excerpts else ""
+        reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
+        return Reject(self.source.paths[position.file], line, number, reason, excerpt)
+
+    def _note(self, records: Records | None) -> None:
+        """Note what became of the rows, and take over the history of clusters."""
+        if self.model.provisional_:
+            assert records is not None
+            self.journal.wait(records)
+            return
+        absorbed = self.model.absorbed_
+        events = self._take_events()
+        self.journal.note(records, absorbed, events)
+        self.note_evidence(float(absorbed.rows.log_evidence.mean()))
+
+    def note_evidence(self, mean: float) -> None:
+        """Take the mean of a step into the moving mean."""
+        past = mean if np.isnan(self._evidence) else self._evidence
+        self._evidence = MOVING * past + (1.0 - MOVING) * mean
+
+    def _take_events(self) -> list[Event]:
+        """Move the history of clusters from the model to the run directory."""
+        events, self.model.lineage_ = self.model.lineage_, []
+        self.log_events(events)
+        return events
+
+    def log_events(self, events: list[Event]) -> None:
+        """Write what became of clusters."""
+        if self.writer is not None:
+            self.writer.logs["lineage"].append([event._asdict() for event in events])
+
+    def _finish(
+        self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]
+    ) -> None:
+        """End the stream: absorb what waits, revisit what the window holds, step by step."""
+        if self.n_rows == 0:
+            return
+        waiting = self.model.provisional_
+        for _ in self.model.finishing():
+            if waiting:
+                self._note(None)
+                waiting = False
+            else:
+                self.journal.follow(self._take_events())
+            on_batch(self.status("finishing"))
+            if interrupts.requested:
+                raise InterruptedJobError
+            if self._is_time(pace):
+                self.checkpoint()
+        if waiting:
+            self._note(None)
+        self.journal.follow(self._take_events())
+
+    def status(self, stage: str | None = None) -> Status:
+        """Return where the job stands."""
+        seconds = time.perf_counter() - self._started
+        provisional = self.n_rows > 0 and self.model.provisional_
+        return Status(
+            self.n_rows,
+            self.position.records,
+            self.journal.n_rejects,
+            0 if self.n_rows == 0 or provisional else self.model.n_clusters_,
+            self._evidence,
+            seconds,
+            (self.n_rows - self._rows_before) / max(seconds, 1e-9),
+            self._fraction(),
+            stage or ("prefix" if provisional else "reading"),
+            self.partitions,
+        )
+
+    def _fraction(self) -> float | None:
+        """Return which part of the source is behind it, if that is known."""
+        if self.partitions is not None and self.partitions.total is not None:
+            return self.partitions.done / self.partitions.total
+        return self.source.progress()
+
+    def _trace(self) -> None:
+        """Write where the job stands now and then."""
+        if self.writer is not None and self.n_rows - self._traced_rows >= TRACE_ROWS:
+            self._traced_rows = self.n_rows
+            self.writer.logs["trace"].append([self._trace_record()])
+
+    def _trace_record(self) -> dict[str, Any]:
+        status = self.status()
+        evidence = None if np.isnan(status.evidence_per_row) else status.evidence_per_row
+        return {
+            "rows": status.rows,
+            "records": status.records,
+            "rejects": status.rejects,
+            "clusters": status.clusters,
+            "evidence_per_row": evidence,
+            "seconds": round(self.seconds + status.seconds, 3),
+            "time": round(time.time(), 3),
+        }
+
+    def _is_time(self, pace: Pace) -> bool:
+        """Return whether a checkpoint is due."""
+        if self.writer is None:
+            return False
+        rows = pace.checkpoint_rows
+        if rows is not None and self.n_rows - self._saved_rows >= rows:
+            return True
+        waited = time.perf_counter() - self._saved_at
+        return waited >= max(pace.checkpoint_seconds, self._cost / SHARE_OF_CHECKPOINTS)
+
+    def checkpoint(self) -> None:
+        """Save model, journal and position together."""
+        if self.writer is None:
+            return
+        began = time.perf_counter()
+        tensors, notes = self.model.to_tensors(), self.journal.tensors()
+        document = {
+            **tensors.document,
+            "journal": notes.document,
+            "position": self.position._asdict(),
+            "rows": self.n_rows,
+            "rejects": self.journal.n_rejects,
+            "seconds": self.seconds + began - self._started,
+            "finished": self.finished,
+            "partitions": None if self.partitions is None else self.partitions._asdict(),
+        }
+        self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
+        self._saved_at, self._saved_rows = time.perf_counter(), self.n_rows
+        self._cost = self._saved_at - began
+
+
+def _number(reject: Reject) -> int:
+    return reject.record

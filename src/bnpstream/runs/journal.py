@@ -1,0 +1,174 @@
+"""What is noted of a stream beside the posterior: trend, exemplars, tokens, rejects."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from bnpstream.inference.visits import Absorbed
+from bnpstream.mixture import Event
+from bnpstream.runs.decode import restored, restored_row
+from bnpstream.runs.exemplars import Exemplars, Measure, measure
+from bnpstream.runs.trend import Trend
+from bnpstream.sources import Records, Reject
+from bnpstream.storage import Tensors
+
+WORDS_OF_EXCERPT = 12
+REASONS = 50
+"""Different reasons of rejects that are counted; all others are counted together."""
+OTHER = "other reasons"
+
+
+class Waiting(NamedTuple):
+    """A record whose row is kept until the prefix is full."""
+
+    number: int
+    id: str | int
+    excerpt: str
+    offset: float
+    divisor: float
+
+
+class Counted(NamedTuple):
+    """What is counted."""
+
+    n_tokens: int | None
+    reasons: dict[str, int]
+
+
+class Journal:
+    """Notes on the rows that were absorbed, in order.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        What the columns are called.
+
+    Attributes
+    ----------
+    waiting : list of Waiting
+        Records whose rows are kept until the prefix is full.
+    """
+
+    def __init__(self, names: tuple[str, ...] | None = None) -> None:
+        self.names = names
+        self.trend, self.exemplars = Trend(), Exemplars()
+        self.n_tokens: int | None = None
+        self.reasons: Counter[str] = Counter()
+        self.waiting: list[Waiting] = []
+
+    @property
+    def n_rejects(self) -> int:
+        """Return how many records could not be used."""
+        return self.reasons.total()
+
+    def reject(self, rejects: list[Reject]) -> None:
+        """Count records that could not be used."""
+        for reject in rejects:
+            known = reject.reason in self.reasons or len(self.reasons) < REASONS
+            self.reasons[reject.reason if known else OTHER] += 1
+
+    def wait(self, records: Records) -> None:
+        """Keep in mind records whose rows wait for more."""
+        measured = measure(records.rows)
+        self.count_tokens(measured.n_tokens)
+        self.waiting += [
+            Waiting(number, id, self._excerpt(records, i), offset, divisor)
+            for i, (number, id, offset, divisor) in enumerate(
+                zip(
+                    records.numbers,
+                    records.ids,
+                    measured.offsets.tolist(),
+                    measured.divisors.tolist(),
+                    strict=True,
+                )
+            )
+        ]
+
+    def note(self, records: Records | None, absorbed: Absorbed, events: list[Event]) -> None:
+        """Note rows that were absorbed, those that waited first, and what they did to clusters."""
+        rows, waiting = absorbed.rows, self.waiting
+        measured = None if records is None else measure(records.rows)
+        offsets = np.array([one.offset for one in waiting])
+        divisors = np.array([one.divisor for one in waiting])
+        if measured is not None:
+            self.count_tokens(measured.n_tokens)
+            offsets = np.append(offsets, measured.offsets)
+            divisors = np.append(divisors, measured.divisors)
+
+        def describe(row: int) -> tuple[int, str | int, str]:
+            if row < len(waiting):
+                return waiting[row].number, waiting[row].id, waiting[row].excerpt
+            assert records is not None
+            i = row - len(waiting)
+            return records.numbers[i], records.ids[i], self._excerpt(records, i)
+
+        scores = Measure(offsets, divisors, None).scores(rows.log_evidence)
+        self.trend.add(rows.ids, rows.log_evidence, rows.n_clusters)
+        self.exemplars.add(rows.ids, rows.shares, scores, describe)
+        self.follow(events)
+        self.waiting = []
+
+    def follow(self, events: list[Event]) -> None:
+        """Follow merges and deaths."""
+        self.trend.follow(events)
+        self.exemplars.follow(events)
+
+    def count_tokens(self, n_tokens: int | None) -> None:
+        """Count the tokens of rows; None where they are no documents."""
+        if n_tokens is not None:
+            self.n_tokens = (self.n_tokens or 0) + n_tokens
+
+    def _excerpt(self, records: Records, i: int) -> str:
+        """Return what a person sees of a record."""
+        if records.excerpts:
+            return records.excerpts[i]
+        rows: Any = records.rows
+        if issparse(rows):
+            matrix: Any = rows
+            row = csr_array(matrix[i : i + 1])
+            top = np.argsort(-row.data, kind="stable")[:WORDS_OF_EXCERPT]
+            return " ".join(self._name(int(row.indices[j])) for j in top)
+        if isinstance(rows, list):
+            words: Counter[str] = Counter(rows[i])
+            return " ".join(word for word, _ in words.most_common(WORDS_OF_EXCERPT))
+        cells = [f"{self._name(j)}={_shown(cell)}" for j, cell in enumerate(rows[i])]
+        return ", ".join(cells[:WORDS_OF_EXCERPT])
+
+    def _name(self, column: int) -> str:
+        return str(column) if self.names is None else self.names[column]
+
+    def tensors(self) -> Tensors:
+        """Return all as arrays and JSON."""
+        document: dict[str, Any] = {
+            "tokens": self.n_tokens,
+            "reasons": sorted(self.reasons.items()),
+            "waiting": [list(one) for one in self.waiting],
+            "exemplars": self.exemplars.document(),
+        }
+        return Tensors(self.trend.arrays(), document)
+
+    @classmethod
+    def of(
+        cls,
+        arrays: dict[str, NDArray[Any]],
+        document: dict[str, Any],
+        names: tuple[str, ...] | None,
+    ) -> "Journal":
+        """Return what `tensors` described."""
+        journal = cls(names)
+        journal.trend = Trend.of(arrays)
+        counted = {"n_tokens": document["tokens"], "reasons": dict(document["reasons"])}
+        journal.n_tokens, reasons = restored(Counted, counted)
+        journal.reasons = Counter(reasons)
+        journal.waiting = [restored_row(Waiting, one) for one in document["waiting"]]
+        journal.exemplars = Exemplars.from_document(document["exemplars"])
+        return journal
+
+
+def _shown(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return "-"
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)

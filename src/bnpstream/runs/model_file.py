@@ -1,0 +1,131 @@
+"""Settings of a model in a JSON file: what ``tune`` writes, ``fit --config`` reads, people edit.
+
+The file is an object of `ModelOptions`, those left out being the defaults. ``tune`` adds "tuning":
+the kind of rows that the settings are for, and how they were found.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, get_args
+
+import orjson
+
+from bnpstream.likelihoods.multinomial import LEARN
+from bnpstream.runs.decode import restored
+from bnpstream.runs.model_options import TAKES, Mixture, ModelOptions, OptionError, make_model
+from bnpstream.sources.records import Kind
+from bnpstream.storage.files import write_atomically
+
+NAMES_OF_KINDS: dict[Kind, str] = {
+    "counts": "counts of words",
+    "table": "a table",
+    "documents": "texts of any words",
+}
+LEARNABLE = ("concentration", "discount", "alpha")
+"""Settings that are learnt if they are left out, so that "learn" is a value for them."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A file with settings of a model.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    options : ModelOptions
+        What it says.
+    kind : Kind or None
+        Rows that they were tuned on; None for any.
+    """
+
+    path: Path
+    options: ModelOptions
+    kind: Kind | None = None
+
+    def overridden(self, given: dict[str, Any]) -> ModelOptions:
+        """Return the settings of the file under those that were given, None standing for none.
+
+        Another prior than the file's does not take over the parameters of that one.
+        """
+        said = {name: value for name, value in given.items() if value is not None}
+        values = asdict(self.options)
+        if "prior" in said and said["prior"] != (self.options.prior or "dp"):
+            values |= dict.fromkeys({name for names in TAKES.values() for name in names})
+        return ModelOptions(**(values | said))
+
+    def make_model(self, options: ModelOptions, kind: Kind) -> Mixture:
+        """Return an estimator as `models.make_model` does; OptionError names the file."""
+        if self.kind not in (None, kind):
+            raise OptionError(
+                f"{self.path}: was tuned on {NAMES_OF_KINDS[self.kind]}, and these records are "
+                f"{NAMES_OF_KINDS[kind]}: tune on such records, or give options without --config"
+            )
+        try:
+            return make_model(options, kind)
+        except OptionError as error:
+            raise OptionError(f"{self.path}, with the options given: {error}") from error
+
+
+def read_model_file(path: Path) -> ModelFile:
+    """Return what a file says; OptionError names what it should not."""
+    try:
+        document = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path}: there is no such file: bnpstream tune SOURCE --out {path} writes one"
+        ) from None
+    except orjson.JSONDecodeError as error:
+        raise OptionError(f"{path}: is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise OptionError(f'{path}: is no JSON object of settings, such as {{"prior": "nig"}}')
+    known = [field.name for field in fields(ModelOptions)]
+    tuning = document.pop("tuning", {})
+    for name in document:
+        if name not in known:
+            raise OptionError(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
+    values = {
+        name: None if name in LEARNABLE and value == LEARN else value
+        for name, value in document.items()
+    }
+    try:
+        options = restored(ModelOptions, values)
+    except ValueError as error:
+        raise OptionError(f"{path}: {error}, which it cannot be") from error
+    kind = tuning.get("kind") if isinstance(tuning, dict) else None
+    if kind is not None and kind not in get_args(Kind):
+        raise OptionError(f"{path}: was tuned on rows of an unknown kind, {kind!r}: tune again")
+    return ModelFile(path, options, kind)
+
+
+def write_model_file(path: Path, settings: dict[str, Any], tuning: dict[str, Any]) -> None:
+    """Write settings, and how they were found."""
+    document = {**settings, "tuning": tuning}
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    def write(partial: Path) -> None:
+        partial.write_bytes(text)
+
+    write_atomically(path, write)
+
+
+def written(options: ModelOptions) -> dict[str, Any]:
+    """Return settings as JSON, without those that are left to the defaults."""
+    return {name: value for name, value in asdict(options).items() if value is not None}
+
+
+def parsed(name: str, text: str) -> float | None:
+    """Return the number that an option has; None if it is to be learnt.
+
+    Examples
+    --------
+    >>> parsed("alpha", "0.1"), parsed("alpha", "learn")
+    (0.1, None)
+    """
+    if text == LEARN and name in LEARNABLE:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        learnt = ' or "learn"' if name in LEARNABLE else ""
+        raise OptionError(f"--{name} {text}: give a number{learnt}") from None

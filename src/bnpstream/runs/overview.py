@@ -1,0 +1,297 @@
+"""Reading a run directory: what the run found, as a `RunDescription`."""
+
+from collections import Counter
+from copy import copy
+from math import isqrt
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.likelihoods import Categorical, ColumnLikelihood, Likelihood, Product
+from bnpstream.mixture import Event
+from bnpstream.runs.description import (
+    ClusterDescription,
+    Exemplar,
+    Feature,
+    GroupDescription,
+    RunDescription,
+    TreeDescription,
+)
+from bnpstream.runs.learnt import learnt_of
+from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
+from bnpstream.sources import Schema
+from bnpstream.storage import RunError, read_config, read_log
+
+Floats = NDArray[np.float64]
+
+EXPECTED, OFTEN = 5.0, 5e-4
+"""A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
+least so probable: rare words have the largest lifts and say the least."""
+
+LEVELS, GROUPS = (5, 20, 80), 20
+"""Where the tree of a description is cut, and where it is best."""
+
+
+class Run:
+    """A run directory that is read.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory.
+
+    Attributes
+    ----------
+    config, document : dict
+        Settings; the JSON part of the last checkpoint.
+    schema : Schema
+        What the records are.
+    source_options : Options
+        What the run was told about its source.
+    model : StreamingMixture or DocumentMixture
+        As of the last checkpoint.
+    members : dict
+        Which clusters of the checkpoint every cluster is made of.
+    journal : Journal
+        Notes on the stream.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = read_config(folder)
+        if "source" not in self.config:
+            raise RunError(
+                f"{folder}: holds a model that was saved, not a run: load it from Python"
+            )
+        self.schema: Schema = read_schema(folder, self.config)
+        self.source_options, _ = settings_of(folder, self.config)
+        found = load_checkpoint(folder, self.schema)
+        self.document: dict[str, Any] = found.document
+        self.model: Mixture = found.model
+        self.journal = found.journal
+        if self.document["rows"] == 0:
+            raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
+        self.members = {int(id): [int(id)] for id in self.model.cluster_ids_}
+
+    def coarsened(self, n_clusters: int) -> "Run":
+        """Return the run with its clusters merged into so many; nothing is written."""
+        run, tree = copy(self), self.model.merge_tree(n_clusters)
+        run.model = self.model.coarsened(n_clusters, tree)
+        run.members = {int(id): [] for id in run.model.cluster_ids_}
+        for id, group in zip(tree.ids.tolist(), tree.cut(n_clusters).tolist(), strict=True):
+            run.members[group].append(id)
+        return run
+
+    def events(self) -> list[Event]:
+        """Return births, merges, deaths and retirements up to the checkpoint."""
+        return [Event(**event) for event in read_log(self.folder, "lineage", self.document)]
+
+    def names(self) -> list[str]:
+        """Return what the columns of `means_` are called."""
+        if hasattr(self.model, "vocabulary_"):
+            return [str(word) for word in self.model.vocabulary_.words]
+        n_features = int(self.model.n_features_in_)
+        return list(self.schema.names or (str(j) for j in range(n_features)))
+
+    def describe(
+        self,
+        n_features: int = 10,
+        image_shape: tuple[int, int] | None = None,
+        *,
+        with_tree: bool = False,
+    ) -> RunDescription:
+        """Return what the run found.
+
+        Parameters
+        ----------
+        n_features : int
+            Words or columns of every cluster.
+        image_shape : (height, width), optional
+            Rows are images of this shape.
+        with_tree : bool
+            Whether to say how clusters form groups.
+        """
+        model, document, trend = self.model, self.document, self.journal.trend
+        order = np.argsort(-model.weights_, kind="stable")
+        events = self.events()
+        born = {event.id: event.n_observations for event in events if event.kind == "birth"}
+        features = _Features(self.model, self.names(), n_features)
+        kind: Literal["words", "columns", "pixels"] = features.kind
+        means = None
+        if image_shape is not None:
+            kind, means = "pixels", model.means_
+            height, width = image_shape
+            if means.shape[1] != height * width:
+                raise ValueError(
+                    f"--image {height}x{width} is {height * width} pixels, but rows have "
+                    f"{means.shape[1]} columns"
+                )
+        ids, weights = model.cluster_ids_, model.weights_
+        masses = model.state_.masses[np.argsort(model.state_.ids)]
+        clusters = [
+            ClusterDescription(
+                int(ids[k]),
+                float(weights[k]),
+                float(masses[k]),
+                min((born[i] for i in self.members[int(ids[k])] if i in born), default=None),
+                *features.of(int(k)),
+                self._exemplars(int(ids[k])),
+                self._trend(int(ids[k])),
+                None if means is None else means[k].tolist(),
+                len(self.members[int(ids[k])]),
+            )
+            for k in order
+        ]
+        widths = np.diff([0, *trend.ends()])
+        return RunDescription(
+            self.folder.resolve().name,
+            kind,
+            document["finished"],
+            document["rows"],
+            document["position"]["records"],
+            document["rejects"],
+            None if kind == "pixels" else self.journal.n_tokens,
+            document["seconds"],
+            model.total_log_evidence_,
+            model.n_clusters_,
+            clusters,
+            trend.ends(),
+            (trend.evidence[: trend.n_bins] / np.maximum(widths, 1)).tolist(),
+            trend.clusters[: trend.n_bins].tolist(),
+            events,
+            Counter(self.journal.reasons).most_common(),
+            {
+                "model": {**self.config["model"], "estimator": repr(self.model)},
+                "learnt": learnt_of(self.model),
+                "source": {**self.config["source"], "schema": self.config["schema"]},
+                "begun": {"created": self.config["created"]},
+            },
+            self.config["versions"],
+            image_shape,
+            self._tree(n_features, pixels=image_shape is not None) if with_tree else None,
+        )
+
+    def _exemplars(self, id: int) -> list[Exemplar]:
+        """Return the typical records of a cluster, or of all that it is made of."""
+        found = [self.journal.exemplars.of(member) for member in self.members[id]]
+        best = sorted((one for part in found for one in part), key=lambda one: -one.score)
+        return found[0] if len(found) == 1 else best[: max(map(len, found))]
+
+    def _trend(self, id: int) -> list[int]:
+        """Return the rows of a cluster in every bin."""
+        counts = [self.journal.trend.counts(member) for member in self.members[id]]
+        return [sum(column) for column in zip(*counts, strict=True)]
+
+    def _tree(self, n_features: int, *, pixels: bool) -> TreeDescription | None:
+        """Return the tree of merges and its groups at a few levels; None for a few clusters."""
+        wanted = [n for n in LEVELS if n < self.model.n_clusters_]
+        if not wanted:
+            return None
+        tree = self.model.merge_tree(min(GROUPS, wanted[-1]))
+        levels: list[list[GroupDescription]] = []
+        for n, coarser in zip(wanted, [1, *wanted], strict=False):
+            groups, above = tree.cut(n), tree.cut(coarser)
+            model = self.model.coarsened(n, tree)
+            features = _Features(model, self.names(), n_features)
+            parents = dict(zip(groups.tolist(), above.tolist(), strict=True))
+            level = []
+            for k in np.argsort(-model.weights_, kind="stable"):
+                id = int(model.cluster_ids_[k])
+                level.append(
+                    GroupDescription(
+                        id,
+                        float(model.weights_[k]),
+                        int((groups == id).sum()),
+                        parents[id],
+                        *features.of(int(k)),
+                        features.mean(int(k)).tolist() if pixels else None,
+                    )
+                )
+            levels.append(level)
+        return TreeDescription(tree, levels)
+
+
+def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
+    """Return the sides of a square image if columns have no names and are a square number."""
+    n = schema.n_features
+    if schema.names is not None or n is None or n < 16 or isqrt(n) ** 2 != n:
+        return None
+    return isqrt(n), isqrt(n)
+
+
+class _Features:
+    """Which features tell clusters apart; the means of one cluster at a time, as they are long."""
+
+    def __init__(self, model: Mixture, names: list[str], n_features: int) -> None:
+        self._model, self._names, self._n = model, names, n_features
+        self.kind = _kind(model)
+        self._order = np.argsort(model.state_.ids)
+        weights = model.weights_.tolist()
+        self._overall: Floats = sum((w * self.mean(k) for k, w in enumerate(weights)), np.zeros(1))
+        if self.kind == "columns":
+            self._names = _names_of_means(self._model.likelihood_, self._names)
+            squares = (w * (self.mean(k) - self._overall) ** 2 for k, w in enumerate(weights))
+            variance: Floats = sum(squares, np.zeros(1))
+            self._spread = np.where(variance > 0, np.sqrt(variance), 1.0)
+
+    def mean(self, k: int) -> Floats:
+        """Return the mean parameters of a cluster."""
+        return self._model.mean_of(int(self._order[k]))
+
+    def of(self, k: int) -> tuple[list[Feature], list[Feature]]:
+        """Return the likeliest and the most lifted features of a cluster."""
+        mean = self.mean(k)
+        if self.kind == "columns":
+            lift = (mean - self._overall) / self._spread
+            by_value = np.arange(mean.size)[: self._n]
+            by_lift = _top(np.abs(lift), self._n)
+        else:
+            lift = mean / self._overall
+            by_value = _top(mean, self._n)
+            enough = (mean * self._tokens(k) >= EXPECTED) & (mean >= OFTEN)
+            by_lift = _top(np.where(enough, lift, -1.0), self._n)
+            by_lift = by_lift[enough[by_lift]]
+        likely, lifted = (
+            [Feature(self._names[j], float(mean[j]), float(lift[j])) for j in chosen]
+            for chosen in (by_value, by_lift)
+        )
+        return likely, lifted
+
+    def _tokens(self, k: int) -> float:
+        """Return the tokens of a cluster: the last statistic of documents."""
+        state = self._model.state_
+        last = np.array([state.n_statistics - 1])
+        return float(state.candidates[self._order[k : k + 1], last].sum())
+
+
+def _kind(model: Mixture) -> Literal["words", "columns"]:
+    likelihood = getattr(model, "likelihood_", None)
+    return "columns" if isinstance(likelihood, ColumnLikelihood) else "words"
+
+
+def _top(values: Floats, n: int) -> NDArray[np.intp]:
+    """Return where the n largest values are, largest first."""
+    n = min(n, values.size)
+    found = np.sort(np.argpartition(-values, n - 1)[:n])
+    return found[np.argsort(-values[found], kind="stable")]
+
+
+def _names_of_means(likelihood: Likelihood, names: list[str]) -> list[str]:
+    """Return a name for every mean: the share of a label is called "column = label"."""
+    parts: list[tuple[Likelihood, list[str]]] = [(likelihood, names)]
+    if isinstance(likelihood, Product):
+        parts = [
+            (family, [names[j] for j in places])
+            for (_, family, _), places in zip(likelihood.parts, likelihood.places(), strict=True)
+        ]
+    found: list[str] = []
+    for family, own in parts:
+        if isinstance(family, Categorical):
+            for name, levels in zip(own, family.levels or (), strict=True):
+                found += [f"{name} = {level}" for level in levels] + [f"{name} = other"]
+        else:
+            found += own
+    return found

@@ -1,0 +1,108 @@
+"""Reading the next batches in a thread of its own while the present one is absorbed."""
+
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator
+
+from bnpstream.sources import Position, Records
+from bnpstream.sources.stack import stacked
+
+Item = tuple[Records, Position]
+
+AHEAD = 4
+"""Batches of full size that may wait."""
+
+
+def read_ahead(items: Iterator[Item], batch_rows: int) -> Generator[Item]:
+    """Yield batches that another thread reads; small ones that wait are joined.
+
+    Parameters
+    ----------
+    items : iterator of (Records, Position)
+        Batches.
+    batch_rows : int
+        Records of a joined batch at most.
+    """
+    waiting: deque[Item] = deque()
+    changed = threading.Condition()
+    ended: list[BaseException | None] = []
+    stopped = False
+
+    def work() -> None:
+        error: BaseException | None = None
+        try:
+            for item in items:
+                with changed:
+                    changed.wait_for(lambda: stopped or _size(waiting) < AHEAD * batch_rows)
+                    if stopped:
+                        return
+                    waiting.append(item)
+                    changed.notify_all()
+        except BaseException as caught:  # raised again where the items are used
+            error = caught
+        with changed:
+            ended.append(error)
+            changed.notify_all()
+
+    thread = threading.Thread(target=work, name="bnpstream-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            with changed:
+                changed.wait_for(lambda: waiting or ended)
+                taken = _take(waiting, batch_rows)
+                changed.notify_all()
+            if taken:
+                yield _joined(taken)
+            elif ended[0] is not None:
+                raise ended[0]
+            else:
+                return
+    finally:
+        with changed:
+            stopped = True
+            changed.notify_all()
+
+
+def _size(items: "deque[Item]") -> int:
+    return sum(_records(item) for item in items)
+
+
+def _records(item: Item) -> int:
+    return max(1, len(item[0]) + len(item[0].rejects))
+
+
+def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
+    """Return batches from the front that are no more than a full one together, at least one.
+
+    All are of one file, so that the place of a record can be told from where they end.
+    """
+    taken: list[Item] = []
+    room = batch_rows
+    while waiting and (not taken or (_records(waiting[0]) <= room and _go_on(taken, waiting[0]))):
+        taken.append(waiting.popleft())
+        room -= _records(taken[-1])
+    return taken
+
+
+def _go_on(taken: list[Item], item: Item) -> bool:
+    """Return whether a batch is of the same file as those before it."""
+    return taken[-1][1].file == item[1].file
+
+
+def _joined(items: list[Item]) -> Item:
+    """Return several batches as one."""
+    if len(items) == 1:
+        return items[0]
+    parts = [records for records, _ in items]
+    return (
+        Records(
+            stacked([part.rows for part in parts if len(part) > 0]),
+            [number for part in parts for number in part.numbers],
+            [id for part in parts for id in part.ids],
+            [excerpt for part in parts for excerpt in part.excerpts],
+            [reject for part in parts for reject in part.rejects],
+            [time for part in parts for time in part.times],
+        ),
+        items[-1][1],
+    )

@@ -1,0 +1,189 @@
+"""What a fitted run says of other records: how well it predicts them, and where they belong."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from scipy.special import logsumexp
+
+from bnpstream.evaluation import agreement
+from bnpstream.runs.exemplars import log_coefficients
+from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.overview import Run
+from bnpstream.sources import Records, Reject, Source, open_source
+
+Floats = NDArray[np.float64]
+
+ALTERNATIVES = 3
+
+
+class Prediction(NamedTuple):
+    """Where a record belongs."""
+
+    record: int
+    id: str | int
+    cluster: int
+    """Stable id of the likeliest cluster."""
+    position: int
+    """Its position in the order of ids."""
+    probability: float
+    novelty: float
+    alternatives: list[tuple[int, float]]
+    """The next ones, with their probabilities."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a run predicts records."""
+
+    documents: int
+    rejects: int
+    tokens: int | None
+    log_likelihood: float
+    per_document: float
+    per_token: float | None
+    perplexity: float | None
+    """exp(-log likelihood a token) of the words in order: log h(x), the logarithm of how many
+    orders a document's words have, is in the figures above and not in this one."""
+    n_clusters: int
+    used_clusters: int
+    """Clusters that are the likeliest of some record."""
+    nmi: float | None = None
+    ari: float | None = None
+    v_measure: float | None = None
+    homogeneity: float | None = None
+    completeness: float | None = None
+    purity: float | None = None
+
+
+def source_for(run: Run, paths: list[str], **changes: Any) -> Source:
+    """Open other records of the same kind as those a run was fitted to."""
+    options = replace(run.source_options, time_field=None, **changes)  # nothing is forgotten here
+    wanted = options.format if options.format is not None else run.schema.format
+    schema = None
+    if wanted == run.schema.format:
+        fields = {role: name for role, name in run.schema.fields.items() if role != "time"}
+        schema = replace(run.schema, fields=fields)
+    return open_source(paths, options, schema)
+
+
+def evaluate(
+    run: Run, source: Source, labels: NDArray[Any] | None = None, batch_rows: int = 1024
+) -> Evaluation:
+    """Score the records of a source.
+
+    Parameters
+    ----------
+    run : Run
+        A fitted run.
+    source : Source
+        Records.
+    labels : ndarray of shape (n,), optional
+        True labels of all records, rejected ones included.
+    """
+    total, coefficients, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
+    found, numbers = [], []
+    for records, joint in _scored(run.model, source, batch_rows):
+        rejects += len(records.rejects)
+        if len(records) == 0:
+            continue
+        total += float(sum(logsumexp(block, axis=1).sum() for block in joint))
+        found.append(np.concatenate([block[:, :-1].argmax(axis=1) for block in joint]))
+        numbers += records.numbers
+        documents += len(records)
+        tokens += _tokens(records)
+        coefficients += float(log_coefficients(records.rows).sum())
+    if documents == 0:
+        raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
+    positions = np.concatenate(found)
+    scores: dict[str, float] = {}
+    if labels is not None:
+        if len(labels) != documents + rejects:
+            raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
+        scores = agreement(labels[numbers], positions)._asdict()
+    counted = tokens if tokens > 0 else None
+    return Evaluation(
+        documents,
+        rejects,
+        counted,
+        total,
+        total / documents,
+        None if counted is None else total / counted,
+        None if counted is None else float(np.exp((coefficients - total) / counted)),
+        run.model.n_clusters_,
+        int(np.unique(positions).size),
+        **scores,
+    )
+
+
+def predict(
+    run: Run, source: Source, batch_rows: int = 1024
+) -> Iterator[tuple[Records, list[Prediction]]]:
+    """Yield batches of records and where each belongs; nothing is absorbed."""
+    ids = run.model.cluster_ids_
+    for records, blocks in _scored(run.model, source, batch_rows):
+        found: list[Prediction] = []
+        for joint in blocks:
+            novelty = np.exp(joint[:, -1] - logsumexp(joint, axis=1))
+            known = joint[:, :-1]
+            shares = np.exp(known - logsumexp(known, axis=1, keepdims=True))
+            count = min(ALTERNATIVES + 1, shares.shape[1])
+            top = np.argpartition(-shares, count - 1, axis=1)[:, :count]
+            for i, best in enumerate(top):
+                best = best[np.argsort(-shares[i, best], kind="stable")]
+                at = len(found)
+                others = [(int(ids[k]), float(shares[i, k])) for k in best[1:] if shares[i, k] > 0]
+                found.append(
+                    Prediction(
+                        records.numbers[at],
+                        records.ids[at],
+                        int(ids[best[0]]),
+                        int(best[0]),
+                        float(shares[i, best[0]]),
+                        float(novelty[i]),
+                        others,
+                    )
+                )
+        yield records, found
+
+
+def _scored(
+    model: Mixture, source: Source, batch_rows: int
+) -> Iterator[tuple[Records, list[Floats]]]:
+    """Yield batches and the log joints of their rows; what the model refuses is rejected."""
+    for records, _ in source.batches(batch_rows):
+        yield Records([], [], [], rejects=records.rejects), []
+        yield from _log_joints(model, records.part(slice(None)), source.paths[0])
+
+
+def _log_joints(
+    model: Mixture, records: Records, name: str
+) -> Iterator[tuple[Records, list[Floats]]]:
+    """Yield the log joints of rows; where the model refuses some, halve until they are alone."""
+    if len(records) == 0:
+        return
+    try:
+        yield records, model._log_joint(records.rows)
+    except ValueError as error:
+        if len(records) == 1:
+            number = records.numbers[0]
+            excerpt = records.excerpts[0] if records.excerpts else ""
+            refused = Reject(name, number + 1, number, str(error), excerpt)
+            yield Records([], [], [], rejects=[refused]), []
+            return
+        middle = len(records) // 2
+        for half in (slice(None, middle), slice(middle, None)):
+            yield from _log_joints(model, records.part(half), name)
+
+
+def _tokens(records: Records) -> int:
+    """Return the words of all documents; 0 where rows are no documents."""
+    if isinstance(records.rows, list):
+        return sum(sum(row.values()) for row in records.rows)
+    if issparse(records.rows):
+        counts: Any = records.rows
+        return int(counts.sum())
+    return 0

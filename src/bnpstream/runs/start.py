@@ -1,0 +1,274 @@
+"""Beginning a run in a directory, or going on with one."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bnpstream._version import __version__
+from bnpstream.estimators import DocumentMixture, StreamingMixture
+from bnpstream.runs.decode import restored
+from bnpstream.runs.feed import Feed
+from bnpstream.runs.journal import Journal
+from bnpstream.runs.model_file import ModelFile
+from bnpstream.runs.model_options import Mixture, ModelOptions, check_times, make_model
+from bnpstream.runs.sharing import Partitions, Sharing, SharingOptions
+from bnpstream.sources import Options, Position, Schema, open_source
+from bnpstream.storage import (
+    NAMES,
+    RunError,
+    RunWriter,
+    checkpoint_path,
+    has_checkpoint,
+    intact,
+    is_run,
+    marks_of,
+    read_checkpoint,
+    read_config,
+    read_names,
+)
+from bnpstream.storage.logs import Mark
+
+ESTIMATORS: dict[str, type[Mixture]] = {
+    "StreamingMixture": StreamingMixture,
+    "DocumentMixture": DocumentMixture,
+}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a user says about a run.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        Files, patterns, or "-"; when a run goes on, none stands for those it had.
+    source, model : Options, ModelOptions
+        What is known about the records, and what model they are clustered by.
+    follow : bool
+        Wait for more at the end.
+    model_file : ModelFile, optional
+        The file that `model` was taken from.
+    sharing : SharingOptions, optional
+        Share the run out to workers, and how.
+    """
+
+    paths: tuple[str, ...] = ()
+    source: Options = field(default_factory=Options)
+    model: ModelOptions = field(default_factory=ModelOptions)
+    follow: bool = False
+    model_file: ModelFile | None = None
+    sharing: SharingOptions | None = None
+
+
+def start(
+    folder: Path | None,
+    options: RunOptions,
+    *,
+    resume: bool = False,
+    check: Callable[[Mixture], None] | None = None,
+) -> Feed:
+    """Return a feed that is ready to run.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The run directory; None keeps nothing.
+    options : RunOptions
+        What the user says.
+    resume : bool
+        Go on from the last checkpoint of the directory, if there is one.
+    check : callable, optional
+        Raises if it does not like a new model; nothing is written then.
+    """
+    if folder is not None and resume and is_run(folder):
+        return _go_on(folder, options)
+    check_times(options.model, options.source.time_field)
+    source = open_source(list(options.paths), options.source, follow=options.follow)
+    make = make_model if options.model_file is None else options.model_file.make_model
+    model = make(options.model, source.schema.kind)
+    if check is not None:
+        check(model)
+    sharing = None if options.sharing is None else options.sharing.completed()
+    writer = None
+    if folder is not None:
+        config = {
+            "model": asdict(options.model),
+            "source": {**source.identity(), "options": asdict(options.source)},
+            "schema": {**asdict(source.schema), "names": None},
+            "sharing": None if sharing is None else sharing._asdict(),
+            "seed": None,
+            "versions": versions(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        writer = RunWriter.create(folder, config, {NAMES: source.schema.names})
+    return Feed(
+        model,
+        source,
+        Journal(source.schema.names),
+        Position(),
+        writer,
+        sharing=sharing,
+        partitions=None if sharing is None else Partitions(),
+    )
+
+
+def _go_on(folder: Path, options: RunOptions) -> Feed:
+    """Return the feed of a run that was begun before."""
+    config = read_config(folder)
+    schema, saved, model_options = read_schema(folder, config), *settings_of(folder, config)
+    _check_same(options.model, model_options)
+    _check_same(options.source, saved)
+    sharing = _sharing_of(folder, config, options.sharing)
+    begun_with: list[str] = config["source"]["paths"]
+    source = open_source(list(options.paths) or begun_with, saved, schema, follow=options.follow)
+    if source.identity()["paths"] != begun_with:
+        raise RunError(
+            f"{folder}: reads {', '.join(begun_with)}, not "
+            f"{', '.join(source.identity()['paths'])}: give the same source, or another --out"
+        )
+    if not has_checkpoint(folder):
+        with intact(folder / "config.json"):
+            model = make_model(model_options, schema.kind)
+        writer = RunWriter.resume(folder, {})
+        return Feed(
+            model,
+            source,
+            Journal(schema.names),
+            Position(),
+            writer,
+            sharing=sharing,
+            partitions=None if sharing is None else Partitions(),
+        )
+    found = load_checkpoint(folder, schema)
+    writer = RunWriter.resume(folder, found.marks)
+    return Feed(
+        found.model,
+        source,
+        found.journal,
+        found.position,
+        writer,
+        seconds=found.totals.seconds,
+        finished=found.totals.finished,
+        sharing=sharing,
+        partitions=found.partitions,
+    )
+
+
+def _sharing_of(
+    folder: Path, config: dict[str, Any], given: SharingOptions | None
+) -> Sharing | None:
+    """Return how a run is shared out; RunError if that is not what is said now."""
+    found = config.get("sharing")
+    if found is None:
+        if given is not None:
+            raise RunError(
+                f"{folder}: was begun without --dask: leave it out, or give another --out"
+            )
+        return None
+    with intact(folder / "config.json"):
+        saved = restored(Sharing, found)
+    if given is None:
+        raise RunError(
+            f"{folder}: was begun with --dask: give it too; another cluster will do, such as "
+            "local:2"
+        )
+    _check_same(given, saved)
+    return saved
+
+
+class Totals(NamedTuple):
+    """What a checkpoint says in numbers."""
+
+    rows: int
+    rejects: int
+    seconds: float
+    finished: bool
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint holds."""
+
+    document: dict[str, Any]
+    totals: Totals
+    model: Mixture
+    journal: Journal
+    position: Position
+    marks: dict[str, Mark]
+    partitions: Partitions | None
+
+
+def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
+    """Return what the last checkpoint of a run holds; RunError if that cannot be."""
+    found = read_checkpoint(folder)
+    document = found.document
+    with intact(checkpoint_path(folder)):
+        saved = document["position"]
+        position = restored(Position, {name: saved[name] for name in Position._fields})
+        if min(*position[:-1], position.offset or 0) < 0:
+            raise ValueError(f"position is {position}")
+        totals = restored(Totals, {name: document[name] for name in Totals._fields})
+        parts = document.get("partitions")
+        partitions = None if parts is None else restored(Partitions, parts)
+        if partitions is not None and partitions.done < 0:
+            raise ValueError(f"partitions is {partitions}")
+        model = ESTIMATORS[document["model"]["estimator"]].from_tensors(found)
+        journal = Journal.of(found.arrays, document["journal"], schema.names)
+        marks = marks_of(document)
+        return Checkpoint(document, totals, model, journal, position, marks, partitions)
+
+
+def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
+    """Return what the records of a run are."""
+    names = read_names(folder)
+    with intact(folder / "config.json"):
+        saved = {**config["schema"], "names": None if names is None else tuple(names)}
+        if saved["types"] is not None:
+            saved["types"] = tuple(saved["types"])
+        schema = restored(Schema, saved)
+    if schema.names is not None and len(schema.names) != schema.n_features:
+        raise RunError(
+            f"{folder / NAMES}: has {len(schema.names)} names for {schema.n_features} columns: "
+            "restore it from a copy"
+        )
+    return schema
+
+
+def settings_of(folder: Path, config: dict[str, Any]) -> tuple[Options, ModelOptions]:
+    """Return what a run was told about its source and its model."""
+    with intact(folder / "config.json"):
+        saved = dict(config["source"]["options"])
+        if saved["columns"] is not None:
+            saved["columns"] = tuple(saved["columns"])
+        paths = config["source"]["paths"]
+        if not (paths and all(isinstance(path, str) for path in paths)):
+            raise ValueError(f"a source of {paths!r}")
+        return restored(Options, saved), restored(ModelOptions, config["model"])
+
+
+def _check_same(
+    given: Options | ModelOptions | SharingOptions, saved: Options | ModelOptions | Sharing
+) -> None:
+    """Raise RunError if something is said otherwise than when the run was begun."""
+    for field_ in fields(given):
+        value, before = (getattr(options, field_.name) for options in (given, saved))
+        if value not in (field_.default, before):
+            option = "--" + field_.name.replace("_", "-")
+            begun = "without it" if before is None else f"with {before}"
+            raise RunError(
+                f"{option} {value}: this run was begun {begun}: leave it out, or begin another run "
+                "with another --out"
+            )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results may depend on."""
+    names = ("numpy", "scipy", "numba", "scikit-learn")
+    return {
+        "bnpstream": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in names},
+    }

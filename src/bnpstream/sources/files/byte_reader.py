@@ -1,0 +1,201 @@
+"""Bytes of a file, of standard input, or of a file that is still growing; unpacked if need be."""
+
+import os
+import select
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bnpstream.sources.files.compression import Unpacker, find_unpacker, is_beginning
+
+BLOCK_BYTES = 1 << 20
+POLL_SECONDS = 0.2
+"""How often a file that is still growing is looked at."""
+LOOK_SECONDS = 0.25
+"""How long live input is looked at for more, once its first line is there."""
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class ByteReader:
+    """Reads bytes in order; what is packed by gzip or zstd is unpacked.
+
+    Parameters
+    ----------
+    path : str
+        A file; "-" is standard input.
+    follow : bool
+        At the end of a file wait for more to be written to it, as `tail -F` does: a file that is
+        cut or replaced is read from its start.
+
+    Attributes
+    ----------
+    consumed : int
+        Bytes read as they are stored.
+    size : int or None
+        Bytes as they are stored in all, if known.
+    restarts : int
+        How often a file that is followed was cut or replaced, and taken up from its start.
+    """
+
+    def __init__(self, path: str, *, follow: bool = False) -> None:
+        self.path, self.follow = path, follow
+        self.consumed = self.restarts = 0
+        self._file: int = sys.stdin.fileno() if path == "-" else os.open(path, os.O_RDONLY)
+        status = os.fstat(self._file)
+        self._regular = stat.S_ISREG(status.st_mode)
+        self.size: int | None = status.st_size if self._regular and not follow else None
+        self._inode = status.st_ino
+        self._ahead = b""
+        self._ended = False
+        self._unpacker: Unpacker | None = None
+        self._started = False
+        self._look_until: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether it is a file whose bytes are what they are, so that `seek` works."""
+        self._start()
+        return self._regular and self.path != "-" and self._unpacker is None
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether more may be written while it is read: a pipe, or a file that grows."""
+        return self.follow or not self._regular
+
+    @property
+    def ended(self) -> bool:
+        """Return whether nothing comes after what was peeked."""
+        return self._ended
+
+    def peek(self, n: int = BLOCK_BYTES, *, lines: int = 1) -> bytes:
+        """Return up to n of the next bytes without taking them; fewer only at the end.
+
+        On live input, what comes in a moment has to do, if it has so many lines.
+        """
+        while len(self._ahead) < n and not self._ended:
+            if self._ahead.count(b"\n") >= lines and not self._more_comes_soon():
+                break
+            try:
+                found = self._read()  # before the sum, as it may begin with what is ahead
+            except ValueError:
+                if self._ahead.count(b"\n") < lines:
+                    raise
+                break  # what came before the damage is sound, and `read` will come to it
+            self._ahead += found
+        return self._ahead[:n]
+
+    def seek(self, offset: int) -> None:
+        """Go on at a byte of a plain file."""
+        self._start()
+        os.lseek(self._file, offset, os.SEEK_SET)
+        self.consumed, self._ahead, self._ended = offset, b"", False
+
+    def read(self) -> bytes:
+        """Return the next bytes, as many as are there; none at the end."""
+        if self._ahead:
+            found, self._ahead = self._ahead, b""
+            return found
+        return self._read()
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield all bytes."""
+        while block := self.read():
+            yield block
+
+    def waiting(self) -> bool:
+        """Return whether `read` would answer at once."""
+        if not self._ahead and self._unpacker is not None:
+            self._ahead = self._unpacker.take()
+        return bool(self._ahead) or self._stored_waits(0.0)
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self.path != "-":
+            os.close(self._file)
+
+    def __enter__(self) -> "ByteReader":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        """Find out by the first bytes how the data are packed."""
+        if not self._started:
+            self._started = True
+            self._ahead = self._begin(self._stored())
+
+    def _begin(self, first: bytes) -> bytes:
+        """Return the first bytes of a file, unpacked if they say that they are packed."""
+        while first and is_beginning(first) and (more := self._stored()):
+            first += more
+        self._unpacker = find_unpacker(self.path, first)
+        return first if self._unpacker is None else self._unpacker.feed(first)
+
+    def _read(self) -> bytes:
+        if not self._started:
+            self._start()
+            return self.read()
+        if self._unpacker is not None and (found := self._unpacker.take()):
+            return found
+        while not self._ended:
+            restarts = self.restarts
+            stored = self._stored()
+            if not stored:
+                if self._unpacker is not None:
+                    self._unpacker.check_end()
+                self._ended = True
+                break
+            if self.restarts != restarts:
+                found = self._begin(stored)
+            else:
+                found = stored if self._unpacker is None else self._unpacker.feed(stored)
+            if found:
+                return found
+        return b""
+
+    def _stored(self) -> bytes:
+        """Return the next bytes as they are stored, waiting for them if the file grows."""
+        while True:
+            found = os.read(self._file, BLOCK_BYTES)
+            self.consumed += len(found)
+            if found or not (self.follow and self._regular):
+                return found
+            time.sleep(POLL_SECONDS)
+            self._look_again()
+
+    def _stored_waits(self, seconds: float) -> bool:
+        """Return whether `_stored` would answer at once, or after so many seconds."""
+        if not self._regular:
+            return bool(select.select([self._file], [], [], seconds)[0])
+        if not self.follow or os.fstat(self._file).st_size > self.consumed:
+            return True
+        time.sleep(seconds)
+        return os.fstat(self._file).st_size > self.consumed
+
+    def _more_comes_soon(self) -> bool:
+        """Return whether bytes are there, or come before the time to look is over."""
+        now = time.monotonic()
+        self._look_until = self._look_until or now + LOOK_SECONDS
+        return self._stored_waits(max(0.0, self._look_until - now))
+
+    def _look_again(self) -> None:
+        """Take up a file that is followed from its start if it was cut or replaced."""
+        try:
+            now = Path(self.path).stat()
+        except FileNotFoundError:  # about to be replaced
+            return
+        if now.st_ino != self._inode:
+            if os.fstat(self._file).st_size > self.consumed:
+                return  # the old file first
+            os.close(self._file)
+            self._file = os.open(self.path, os.O_RDONLY)
+            self._inode = os.fstat(self._file).st_ino
+        elif now.st_size < self.consumed:
+            os.lseek(self._file, 0, os.SEEK_SET)
+        else:
+            return
+        self.consumed = 0
+        self.restarts += 1

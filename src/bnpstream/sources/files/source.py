@@ -1,0 +1,257 @@
+"""Sources: files in order, read batch by batch from any position on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from glob import has_magic
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.detection import guess_format
+from bnpstream.sources.records import Options, Position, Records, Schema
+
+__all__ = ["FORMATS", "Reader", "Source", "open_source"]
+
+FORMATS = {
+    "uci": "bnpstream.sources.formats.uci:DocwordReader",
+    "lda-c": "bnpstream.sources.formats.lda_c:LdaCReader",
+    "svmlight": "bnpstream.sources.formats.svmlight:SvmlightReader",
+    "mtx": "bnpstream.sources.formats.matrix_market:MatrixMarketReader",
+    "npz": "bnpstream.sources.formats.npz:NpzReader",
+    "csv": "bnpstream.sources.formats.csv_table:CsvReader",
+    "tsv": "bnpstream.sources.formats.csv_table:TsvReader",
+    "parquet": "bnpstream.sources.formats.arrow:ParquetReader",
+    "arrow": "bnpstream.sources.formats.arrow:ArrowReader",
+    "jsonl": "bnpstream.sources.formats.json_lines:JsonLinesReader",
+    "text": "bnpstream.sources.formats.text:TextReader",
+}
+"""Where the reader of every format lives; imported when it is needed."""
+
+
+class Reader(ABC):
+    """Reads the records of one file.
+
+    Parameters
+    ----------
+    file : ByteReader
+        The bytes; formats that are no sequence of lines may use its path alone.
+    schema : Schema
+        What the records are.
+    options : Options
+        What the user said.
+    """
+
+    format: ClassVar[str]
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        self.file, self.schema, self.options = file, schema, options
+
+    @classmethod
+    @abstractmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the records are, without taking any; ValueError says why if unknown."""
+
+    @property
+    def n_records(self) -> int | None:
+        """Return how many records the file announces, or None."""
+        return None
+
+    @abstractmethod
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield the records after `start`, which is inside this file, and the position after each.
+
+        A batch has at most `batch_rows` records, rejected ones included. Where `file.waiting()`
+        says that nothing more is there for now, what is there is delivered.
+        """
+
+
+class Source:
+    """Files in order, as one sequence of records.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files; "-" is standard input.
+    options : Options
+        What the user said.
+    schema : Schema, optional
+        What the records are, if that is known from an earlier run.
+    follow : bool
+        Wait for more at the end of the last file.
+
+    Attributes
+    ----------
+    schema : Schema
+        What the records are.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        options: Options,
+        schema: Schema | None = None,
+        *,
+        follow: bool = False,
+    ) -> None:
+        self.paths, self.options, self.follow = list(paths), options, follow
+        self._opened: tuple[int, Reader] | None = None
+        self._current: Reader | None = None
+        self._at = 0
+        self.schema = self._find_schema() if schema is None else schema
+
+    def _find_schema(self) -> Schema:
+        """Find out what the first file that is not empty has; its reader is kept."""
+        for at in range(len(self.paths)):
+            file = self._open(at)
+            if file.peek(1):
+                break
+            file.close()
+        else:
+            what = "it is empty" if len(self.paths) == 1 else "it is empty, and so are the others"
+            raise ValueError(f"{self._call(0)}: there is nothing to read: {what}")
+        try:
+            name = self.options.format or guess_format(file)
+            reader = _reader_class(name)
+            schema = reader.find_schema(file, self.options)
+            if self.options.time_field is not None and "time" not in schema.fields:
+                raise ValueError(
+                    f"time_field is {self.options.time_field!r}, but records of the format {name} "
+                    "have no fields: give JSON lines, CSV, Parquet or Arrow, or count rows"
+                )
+            self._opened = at, reader(file, schema, self.options)
+        except BaseException:
+            file.close()
+            raise
+        return schema
+
+    def _call(self, at: int) -> str:
+        return "standard input" if self.paths[at] == "-" else self.paths[at]
+
+    def _open(self, at: int) -> ByteReader:
+        return ByteReader(self.paths[at], follow=self.follow and at == len(self.paths) - 1)
+
+    def _reader(self, at: int) -> Reader:
+        """Return the reader of a file, which may be there already."""
+        if self._opened is not None and self._opened[0] <= at:
+            (found, reader), self._opened = self._opened, None
+            if found == at:
+                return reader
+            reader.file.close()
+        return _reader_class(self.schema.format)(self._open(at), self.schema, self.options)
+
+    def close(self) -> None:
+        """Close what was opened to be looked at, if it was not read."""
+        if self._opened is not None:
+            self._opened[1].file.close()
+            self._opened = None
+
+    def __enter__(self) -> "Source":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def batches(
+        self, batch_rows: int = 1024, start: Position | None = None
+    ) -> Iterator[tuple[Records, Position]]:
+        """Yield batches of records in order, and the position after each.
+
+        Parameters
+        ----------
+        batch_rows : int
+            Records of a batch at most, rejected ones included.
+        start : Position, optional
+            Where to begin: a position that an earlier run has seen.
+        """
+        if batch_rows < 1:
+            raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
+        position = start or Position()
+        if position.file > len(self.paths):
+            raise ValueError(
+                f"the position is in file {position.file + 1}, but there are {len(self.paths)}: "
+                "give the files of the earlier run, and new ones after them"
+            )
+        while position.file < len(self.paths):
+            reader = self._reader(position.file)
+            with closing(reader.file):
+                self._at, self._current = position.file, reader
+                for records, after in reader.batches(batch_rows, position):
+                    position = after
+                    yield records, after
+            position = Position(position.records, position.file + 1)
+
+    @property
+    def n_records(self) -> int | None:
+        """Return how many records the source announces, if it is one file that does."""
+        reader = self._current if self._opened is None else self._opened[1]
+        return reader.n_records if reader is not None and len(self.paths) == 1 else None
+
+    def progress(self) -> float | None:
+        """Return which part of all bytes has been read, or None if that is not known."""
+        if self.follow or "-" in self.paths or self._current is None:
+            return None
+        try:
+            sizes = [Path(path).stat().st_size for path in self.paths]
+        except FileNotFoundError:  # removed meanwhile
+            return None
+        behind = sum(sizes[: self._at]) + self._current.file.consumed
+        return min(1.0, behind / sum(sizes)) if any(sizes) else None
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells this source from others: names of the files and their format."""
+        names = [path if path == "-" else str(Path(path).resolve()) for path in self.paths]
+        return {"paths": names, "format": self.schema.format}
+
+
+def _reader_class(name: str) -> type[Reader]:
+    if name not in FORMATS:
+        raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
+    module, _, attribute = FORMATS[name].partition(":")
+    found: type[Reader] = getattr(import_module(module), attribute)
+    return found
+
+
+def open_source(
+    paths: str | Sequence[str],
+    options: Options | None = None,
+    schema: Schema | None = None,
+    *,
+    follow: bool = False,
+) -> Source:
+    """Open files, patterns of files such as ``logs/*.jsonl.gz``, or standard input.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Files and patterns; "-" is standard input. The files of a pattern are sorted by name.
+    options : Options, optional
+        What is known about them.
+    schema : Schema, optional
+        What the records are, if that is known from an earlier run.
+    follow : bool
+        Wait for more at the end of the last file.
+    """
+    wanted = [paths] if isinstance(paths, str) else paths
+    found = [path for pattern in wanted for path in _files(pattern)]
+    if not found:
+        raise ValueError('no source: name a file, a pattern, or "-" for standard input')
+    return Source(found, options or Options(), schema, follow=follow)
+
+
+def _files(pattern: str) -> list[str]:
+    """Return the files that a name or a pattern stands for, sorted."""
+    path = Path(pattern)
+    if path.is_dir():
+        raise IsADirectoryError(f"{pattern}: it is a directory: name its files, as in {path}/*")
+    if pattern == "-" or path.exists():
+        return [pattern]
+    if not has_magic(pattern):
+        raise FileNotFoundError(f"{pattern}: there is no such file")
+    matches = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+    # As in a shell, files whose names begin with a dot are hidden.
+    found = sorted(str(match) for match in matches if match.is_file() and match.name[0] != ".")
+    if not found:
+        raise FileNotFoundError(f"{pattern}: no file matches this pattern")
+    return found

@@ -1,0 +1,259 @@
+"""CSV and TSV: rows of a table, or a text in one of its columns.
+
+Fields may be quoted by ``"``, and then have line ends. Blank lines are no records. A cell that is
+empty, NA, NaN or null, in any case, is missing. A column without a name in the header, as the index
+that pandas and R write, is left out.
+"""
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any, ClassVar
+
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.detection import guess_delimiter
+from bnpstream.sources.formats.csv_records import CsvLines, PeekedLines, cut_fields
+from bnpstream.sources.formats.document_rows import excerpt_of_text
+from bnpstream.sources.formats.field_schemas import schema_of_columns
+from bnpstream.sources.formats.line_reader import Cut, LineReader
+from bnpstream.sources.formats.lines import PEEKED_RECORDS, Lines, first_lines
+from bnpstream.sources.formats.record_batch import Parsed
+from bnpstream.sources.formats.times import time_in_cell
+from bnpstream.sources.formats.tokenizer import count_words
+from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+
+__all__ = ["CsvReader", "TsvReader"]
+
+_MISSING = frozenset({"", "na", "nan", "null"})
+MOST = 0.95
+"""Share of the first cells of a column that must be numbers, or truth values, for it to be such."""
+_TRUTH = {"true": True, "false": False}
+
+
+class CsvReader(LineReader):
+    """Reads CSV."""
+
+    format: ClassVar[str] = "csv"
+    default_delimiter: ClassVar[str | None] = None
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._delimiter = schema.fields["delimiter"]
+        self._n_fields = int(schema.fields.get("n_fields", 0))
+        types = schema.types or ()
+        names = schema.names or () if types else ()
+        self._read = [
+            partial(_READERS[type_], name) for name, type_ in zip(names, types, strict=True)
+        ]
+        self._all_numbers = set(types) == {"number"}
+        if self._n_fields:
+            self._place(_numbered(self._n_fields))
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the first records are; ValueError says what to do if that is unclear."""
+        if options.counts_field is not None:
+            raise ValueError("counts_field is for JSON lines: name a text_field or columns")
+        if options.delimiter is not None and len(options.delimiter) != 1:
+            raise ValueError(f"delimiter is {options.delimiter!r}: give one character")
+        delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file)
+        records = _first_records(file, options, delimiter)
+        n_fields = Counter(map(len, records)).most_common(1)[0][0]
+        has_header = options.header
+        if has_header is None:
+            has_header = _is_header(records[0], records[1:], options)
+        if has_header:
+            names, extra = _header(records.pop(0), file.path), {"header": "yes"}
+        else:
+            names, extra = _numbered(n_fields), {"n_fields": str(n_fields)}
+        records = [record for record in records if len(record) == len(names)]
+        found = {
+            name: _type_of([record[i] for record in records])
+            for i, name in enumerate(names)
+            if name
+        }
+        schema = schema_of_columns(cls.format, found, options, file)
+        return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
+
+    def cut(self) -> Cut:
+        """Return the records of the file."""
+        max_bytes = self.options.max_line_bytes
+        take_header = self._take_header if "header" in self.schema.fields else None
+        return CsvLines(Lines(self.file, max_bytes), self._delimiter, max_bytes, take_header)
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield the records after a position, and the position after each batch."""
+        if start.line > 0 and "header" in self.schema.fields:
+            max_bytes = self.options.max_line_bytes
+            lines = PeekedLines(self.file, max_bytes)
+            self._take_header(next(iter(CsvLines(lines, self._delimiter, max_bytes))))
+        return super().batches(batch_rows, start)
+
+    def parse(self, line: bytes) -> Parsed:
+        """Return what a record says."""
+        fields = cut_fields(line, self._delimiter)
+        if len(fields) != self._n_fields:
+            raise UnusableError(f"{len(fields)} fields, not {self._n_fields}")
+        id_ = None
+        if self._id_at is not None and not (id_ := fields[self._id_at].strip()):
+            if self.options.id_field is not None:
+                raise UnusableError(f"column {self.options.id_field!r}, its id, is empty")
+            id_ = None
+        time = None
+        if self._time_at is not None:
+            time = time_in_cell(fields[self._time_at], self.schema.fields["time"])
+        if self._text_at is not None:
+            text = fields[self._text_at]
+            return Parsed(count_words(text), id_, excerpt_of_text(text), time)
+        cells = [fields[at] for at in self._columns_at]
+        if self._all_numbers and b"_" not in line:
+            with suppress(ValueError):
+                row = list(map(float, cells))
+                total = sum(row)
+                if total - total == 0.0:  # none is NaN or infinite
+                    return Parsed(row, id_, time=time)
+        row = [read(cell) for read, cell in zip(self._read, cells, strict=True)]
+        return Parsed(row, id_, time=time)
+
+    def _take_header(self, record: bytes) -> None:
+        try:
+            self._place(_header(cut_fields(record, self._delimiter), self.file.path))
+        except UnusableError as error:
+            raise ValueError(f"{self.file.path}: the header: {error}") from error
+
+    def _place(self, names: list[str]) -> None:
+        """Note where the columns are that the schema has."""
+        at = {name: i for i, name in enumerate(names)}
+        fields = self.schema.fields
+        is_table = self.schema.kind == "table"
+        wanted = self.schema.names or () if is_table else (fields["text"],)
+        for name in (*wanted, *([fields["time"]] if "time" in fields else [])):
+            if name not in at:
+                raise ValueError(
+                    f"{self.file.path}: there is no column {name!r}; there are {', '.join(names)}"
+                )
+        self._n_fields = len(names)
+        self._id_at = at.get(fields["id"]) if "id" in fields else None
+        self._time_at = at[fields["time"]] if "time" in fields else None
+        self._text_at = None if is_table else at[fields["text"]]
+        self._columns_at = [at[name] for name in wanted]
+
+
+class TsvReader(CsvReader):
+    """Reads CSV with tabs as delimiters."""
+
+    format: ClassVar[str] = "tsv"
+    default_delimiter: ClassVar[str | None] = "\t"
+
+
+def _find_delimiter(file: ByteReader) -> str:
+    lines = first_lines(file, at_least=2)[:PEEKED_RECORDS]
+    return guess_delimiter([line.decode(errors="replace") for line in lines])[0]
+
+
+def _first_records(file: ByteReader, options: Options, delimiter: str) -> list[list[str]]:
+    """Return the fields of the first records, without those that would be rejected."""
+    lines = PeekedLines(file, options.max_line_bytes, at_least=2)
+    records = []
+    for record in islice(CsvLines(lines, delimiter, options.max_line_bytes), PEEKED_RECORDS):
+        with suppress(UnusableError):
+            records.append(cut_fields(record, delimiter))
+    if not records:
+        raise ValueError(f"{file.path}: the first lines are not CSV in UTF-8")
+    return records
+
+
+def _numbered(n_fields: int) -> list[str]:
+    return [f"column{i + 1}" for i in range(n_fields)]
+
+
+def _header(record: list[str], path: str) -> list[str]:
+    names = [name.strip() for name in record]
+    twice = [name for name, n in Counter(names).items() if n > 1 and name]
+    if twice:
+        raise ValueError(
+            f"{path}: the header has {twice[0]!r} twice: rename one of them, or say that the first "
+            "line is no header"
+        )
+    return names
+
+
+def _is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
+    """Return whether the first record has names and not cells.
+
+    It has what the user calls columns; or no number, and a column below it is of numbers or truth
+    values; or all are labels, and the first ones are distinct and do not come again.
+    """
+    names = [name.strip() for name in first]
+    named = (options.id_field, options.text_field, options.time_field)
+    wanted = {*named, *(options.columns or ())} - {None}
+    if wanted and wanted <= set(names):
+        return True
+    if any(_type_of([name]) in ("number", "truth") for name in names):
+        return False
+    columns = list(zip(*(record for record in rest if len(record) == len(names)), strict=True))
+    if any(_type_of(column) in ("number", "truth") for column in columns):
+        return True
+    is_distinct = len(set(names)) == len(names) and "" not in names
+    return is_distinct and not any(map(operator.contains, columns, names))
+
+
+def _type_of(cells: Sequence[str]) -> str | None:
+    """Return the type of a column with some cells, None if all are missing.
+
+    A few that do not fit are bad cells, not another type.
+    """
+    there = [cell for cell in cells if not _is_missing(cell)]
+    if not there:
+        return None
+    enough = MOST * len(there)
+    if sum(map(_is_number, there)) >= enough:
+        return "number"
+    truths = sum(cell.strip().lower() in _TRUTH for cell in there)
+    return "truth" if truths >= enough else "label"
+
+
+def _is_missing(cell: str) -> bool:
+    bare = cell.strip()
+    return len(bare) < 5 and bare.lower() in _MISSING
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _read_number(name: str, cell: str) -> float | None:
+    if _is_missing(cell):
+        return None
+    if not _is_number(cell) or not math.isfinite(float(cell)):
+        raise UnusableError(f"column {name!r} has {cell[:40]!r}, not a finite number")
+    return float(cell)
+
+
+def _read_truth(name: str, cell: str) -> bool | None:
+    if _is_missing(cell):
+        return None
+    truth = _TRUTH.get(cell.strip().lower())
+    if truth is None:
+        raise UnusableError(f"column {name!r} has {cell[:40]!r}, neither true nor false")
+    return truth
+
+
+def _read_label(name: str, cell: str) -> str | None:
+    return None if _is_missing(cell) else cell
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {
+    "number": _read_number,
+    "truth": _read_truth,
+    "label": _read_label,
+}

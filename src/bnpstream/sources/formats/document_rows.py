@@ -1,0 +1,129 @@
+"""Rows of documents: counts by word, or by column."""
+
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bnpstream.sources.formats.tokenizer import HashedWords
+from bnpstream.sources.records import Schema, UnusableError
+
+__all__ = ["DocumentRows", "counts_of", "excerpt_of_counts", "excerpt_of_text"]
+
+EXCERPT_CHARACTERS, EXCERPT_WORDS = 160, 20
+"""What is kept of a document for a person to look at."""
+LARGEST_COUNT = 1 << 53
+"""Beyond that floats are no longer exact, and no document is so long."""
+
+
+class DocumentRows:
+    """Makes rows of documents as a schema wants them.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of kind "documents", or of kind "counts": with names, words that are not among them are
+        left out; without, words are hashed.
+
+    Examples
+    --------
+    >>> rows = DocumentRows(Schema("text", "counts", 2, ("house", "senate")))
+    >>> rows([{"senate": 2, "vote": 1}, {"house": 1}]).toarray().tolist()
+    [[0, 2], [1, 0]]
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._columns: dict[str, int] | None = None
+        self._n_columns = schema.n_features or 0
+        self._is_open = schema.names is None
+        if schema.kind == "counts":
+            if schema.names is None:
+                self._columns = HashedWords(self._n_columns)
+            else:
+                self._columns = {}
+                for column, word in enumerate(schema.names):
+                    self._columns.setdefault(word, column)
+
+    def __call__(self, documents: list[dict[str, int]]) -> Any:
+        """Return the rows of documents."""
+        if self._columns is None:
+            return documents
+        columns = self._columns
+        if not self._is_open:
+            documents = [
+                {word: count for word, count in document.items() if word in columns}
+                for document in documents
+            ]
+        bounds = np.zeros(len(documents) + 1, dtype=np.int32)
+        np.cumsum([len(document) for document in documents], out=bounds[1:])
+        indices = map(columns.__getitem__, chain.from_iterable(documents))
+        counts = chain.from_iterable(document.values() for document in documents)
+        rows = sparse.csr_array(
+            (
+                np.fromiter(counts, dtype=np.int64, count=bounds[-1]),
+                np.fromiter(indices, dtype=np.int32, count=bounds[-1]),
+                bounds,
+            ),
+            shape=(len(documents), self._n_columns),
+        )
+        rows.sum_duplicates()
+        return rows
+
+
+def counts_of(field: Any) -> dict[str, int]:
+    """Return the words of a field that has counts by word, or is a list of words.
+
+    Raises
+    ------
+    UnusableError
+        If it is neither, or if a count is not a whole number of at least 0.
+
+    Examples
+    --------
+    >>> counts_of(["house", "vote", "house"])
+    {'house': 2, 'vote': 1}
+    >>> counts_of({"house": 2, "vote": 0})
+    {'house': 2}
+    """
+    if isinstance(field, dict):
+        counts = field.values()
+        if (
+            all(type(count) is int for count in counts)
+            and min(counts, default=1) >= 1
+            and max(counts, default=1) <= LARGEST_COUNT
+        ):
+            return field
+        return {word: whole for word, count in field.items() if (whole := _whole(word, count))}
+    if isinstance(field, list):
+        if not all(type(word) is str for word in field):
+            raise UnusableError("a list of words has something that is not a string")
+        return dict(Counter(field))
+    raise UnusableError("counts are neither an object nor a list of words")
+
+
+def _whole(word: str, count: Any) -> int:
+    if isinstance(count, bool) or not isinstance(count, int | float):
+        raise UnusableError(f"the count of {word[:40]!r} is not a number")
+    if count < 0 or count != int(count) or count > LARGEST_COUNT:
+        what = "negative" if count < 0 else "not a whole number, or too large"
+        raise UnusableError(f"the count of {word[:40]!r} is {what}: {count}")
+    return int(count)
+
+
+def excerpt_of_text(text: str) -> str:
+    """Return the beginning of a text."""
+    return text[:EXCERPT_CHARACTERS]
+
+
+def excerpt_of_counts(counts: dict[str, int]) -> str:
+    """Return the commonest words.
+
+    Examples
+    --------
+    >>> excerpt_of_counts({"vote": 1, "house": 2})
+    'house vote'
+    """
+    words = sorted(counts, key=counts.__getitem__, reverse=True)[:EXCERPT_WORDS]
+    return " ".join(words)[:EXCERPT_CHARACTERS]

@@ -1,0 +1,123 @@
+"""What records are: which field or column is an id, a text, counts, or a cell of a table."""
+
+from collections.abc import Iterable, Mapping
+
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.records import Options, Schema
+
+__all__ = ["document_schema", "schema_of_columns"]
+
+CELL_TYPES = ("number", "truth", "label")
+_DEFAULT_COUNTS = ("counts", "words")
+
+
+def schema_of_columns(
+    name: str, found: Mapping[str, str | None], options: Options, file: ByteReader
+) -> Schema:
+    """Return what records with some columns are.
+
+    What the user names comes first. Then a text makes documents, and counts of words do; else all
+    columns but the id and the time are those of a table. Columns of which no cell was seen are left
+    out unless they are named; then they are numbers.
+
+    Parameters
+    ----------
+    name : str
+        Of the format.
+    found : mapping
+        Names of the columns in order, and their types: "number", "truth", "label"; "counts" for
+        counts by word and lists of words; "other"; None where no cell was seen.
+    options : Options
+        What the user said.
+    file : ByteReader
+        Where they were found. In a live one a column that is named may come later.
+
+    Raises
+    ------
+    ValueError
+        If a column that is named is not there, or if none can be used.
+    """
+    if options.text_field is not None and options.counts_field is not None:
+        raise ValueError("text_field and counts_field are both given: give one of them")
+    named = [options.id_field, options.text_field, options.counts_field, options.time_field]
+    if not file.is_live:
+        _check_there([column for column in named if column is not None], found, file.path)
+
+    fields = {}
+    if options.id_field is not None:
+        fields["id"] = options.id_field
+    elif found.get("id") in ("label", "number"):
+        fields["id"] = "id"
+    if options.time_field is not None:
+        fields["time"] = options.time_field
+
+    if options.text_field is not None:
+        fields["text"] = options.text_field
+    elif options.counts_field is not None:
+        fields["counts"] = options.counts_field
+    elif options.columns is None:
+        counts = [column for column in _DEFAULT_COUNTS if found.get(column) == "counts"]
+        if found.get("text") == "label":
+            fields["text"] = "text"
+        elif counts:
+            fields["counts"] = counts[0]
+    if "text" in fields or "counts" in fields:
+        return document_schema(name, fields, options)
+    return _table_schema(name, found, fields, options, file.path)
+
+
+def document_schema(name: str, fields: dict[str, str], options: Options) -> Schema:
+    """Return the schema of documents: words for a growing vocabulary, or counts by column.
+
+    Examples
+    --------
+    >>> document_schema("text", {}, Options()).kind
+    'documents'
+    >>> document_schema("text", {}, Options(hash_bits=10)).n_features
+    1024
+    """
+    if options.vocab is not None and options.hash_bits is not None:
+        raise ValueError("vocab and hash_bits are both given: give one of them, or neither")
+    if options.vocab is not None:
+        # Only here, as most sources need nothing else of that module.
+        from bnpstream.sources.formats.uci import read_vocabulary
+
+        names = tuple(read_vocabulary(options.vocab))
+        return Schema(name, "counts", len(names), names, fields=fields)
+    if options.hash_bits is not None:
+        if not 1 <= options.hash_bits <= 30:
+            raise ValueError(f"hash_bits is {options.hash_bits}: give 1 to 30")
+        return Schema(name, "counts", 1 << options.hash_bits, fields=fields)
+    return Schema(name, "documents", fields=fields)
+
+
+def _table_schema(
+    name: str, found: Mapping[str, str | None], fields: dict[str, str], options: Options, path: str
+) -> Schema:
+    if options.columns is not None:
+        names = options.columns
+        _check_there(names, found, path)
+        unfit = [column for column in names if found[column] not in (*CELL_TYPES, None)]
+    else:
+        names = tuple(
+            column
+            for column, type_ in found.items()
+            if type_ in CELL_TYPES and column not in (fields.get("id"), fields.get("time"))
+        )
+        unfit = []
+    if unfit or not names:
+        what = f"column {unfit[0]!r} does not hold" if unfit else "no column holds"
+        raise ValueError(f"{path}: {what} numbers, truth values or labels; {_listed(found)}")
+    types = tuple(found[column] or "number" for column in names)
+    return Schema(name, "table", len(names), names, types, fields)
+
+
+def _check_there(columns: Iterable[str], found: Mapping[str, str | None], path: str) -> None:
+    for column in columns:
+        if column not in found:
+            raise ValueError(f"{path}: there is no column {column!r}; {_listed(found)}")
+
+
+def _listed(found: Mapping[str, str | None]) -> str:
+    shown = ", ".join(list(found)[:20]) or "none"
+    return f"there are {shown}" + (", ..." if len(found) > 20 else "")

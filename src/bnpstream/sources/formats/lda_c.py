@@ -1,0 +1,145 @@
+"""The format of Blei's LDA-C: one line a document, ``n id:count id:count ...``.
+
+n is the number of pairs on the line, and word ids count from 0. A document without words is the
+line ``0``; a blank line is refused, as row numbers are line numbers. A pair that occurs twice is
+summed. Files may be packed by gzip or zstd, which is recognised by their first bytes and not by the
+name.
+"""
+
+import re
+from collections.abc import Iterator
+from os import PathLike
+
+import numpy as np
+from scipy import sparse
+
+from bnpstream.kernels.text.digits import WHOLE
+from bnpstream.kernels.text.parser import Rules
+from bnpstream.sources.files.bad_lines import broken
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.number_batches import read_batches
+from bnpstream.sources.formats.number_schemas import number_schema
+from bnpstream.sources.formats.pair_lines import (
+    MOST_COLUMNS,
+    PairParser,
+    Pairs,
+    known_features,
+    survey_file,
+)
+from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+
+__all__ = ["LdaCReader", "read_lda_c"]
+
+# Eighteen digits are the most that always fit in int64.
+_LINE = re.compile(rb"\s*([0-9]{1,18})(?:\s+[0-9]{1,18}:[0-9]{1,18})*\s*")
+_NO_LIMIT = 2**62
+
+
+class LdaCParser(PairParser):
+    """Knows what lines ``n id:count id:count ...`` mean."""
+
+    has_labels = False
+    wording = ("word ids", "words")
+
+    def is_record(self, line: bytes) -> bool:
+        """Return True: row numbers are line numbers."""
+        return True
+
+    def read(self, line: bytes) -> Pairs:
+        """Return what a line says."""
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise UnusableError(
+                "n and n pairs id:count, all whole numbers of at most 18 digits; "
+                "0 stands for a document without words"
+            )
+        pairs = [pair.split(b":") for pair in line.split()[1:]]
+        if int(match[1]) != len(pairs):
+            raise UnusableError(
+                f"{int(match[1])} pairs id:count, as it begins, and not {len(pairs)}"
+            )
+        counts = [int(count) for _, count in pairs]
+        if min(counts, default=1) < 1:
+            raise UnusableError("counts of at least 1: leave out words that do not occur")
+        return Pairs([int(word) for word, _ in pairs], counts)
+
+
+class LdaCReader(Reader):
+    """Reads the documents of a file in LDA-C format."""
+
+    format = "lda-c"
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the user says about columns; else look for the largest word id."""
+        n_words = known_features(options)
+        if n_words is None:
+            n_words = _count_words(file, options)
+            if n_words == 0:
+                raise ValueError(f"{file.path}: no document has a word: give --n-features")
+        return number_schema(cls.format, file, n_words, options)
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield documents, and the position after each batch."""
+        parser = _parser(self.schema.n_features or 0, self.options)
+        return read_batches(self.file, parser, self.schema, batch_rows, start)
+
+
+def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.csr_array[np.int64]:
+    r"""Read a whole file in LDA-C format.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain, gzip or zstd.
+    n_words : int, optional
+        Size V of the vocabulary; if not given, the largest word id plus one.
+
+    Returns
+    -------
+    csr_array of int64, shape (D, V)
+        Word counts; row i is line i + 1, column j is word id j.
+
+    Raises
+    ------
+    ValueError
+        If `n_words` is less than 1, or if the file breaks the format: the message names the file,
+        the line, its content and what was expected.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "news.ldac")
+    ...     n_characters = path.write_text("2 0:4 2:1\n0\n1 1:5\n")
+    ...     read_lda_c(path).toarray().tolist()
+    [[4, 0, 1], [0, 0, 0], [0, 5, 0]]
+    """
+    if n_words is not None and n_words < 1:
+        raise ValueError(
+            f"n_words is {n_words}: give at least 1, or None for the largest word id plus one"
+        )
+    options = Options(max_line_bytes=_NO_LIMIT)
+    with ByteReader(str(path)) as file:
+        if n_words is None:
+            n_words = _count_words(file, options)
+        reader = LdaCReader(file, Schema(LdaCReader.format, "counts", n_words), options)
+        batches: list[sparse.csr_array[np.int64]] = []
+        for records, _ in reader.batches(1024, Position()):
+            if records.rejects:
+                raise broken(records.rejects[0])
+            batches.append(records.rows)
+    if not batches:
+        raise ValueError(f"{path}: the file is empty: expected a line for every document")
+    return sparse.vstack(batches, format="csr")
+
+
+def _parser(n_words: int, options: Options) -> LdaCParser:
+    return LdaCParser(Rules(n_words, 0, WHOLE, options.max_line_bytes))
+
+
+def _count_words(file: ByteReader, options: Options) -> int:
+    """Return the largest word id of a file plus one."""
+    return survey_file(file, _parser(MOST_COLUMNS, options)).most_id + 1

@@ -1,0 +1,48 @@
+"""Numbers as they are written, one at a time."""
+
+import math
+import re
+
+from bnpstream.kernels.text.digits import COUNTS, MOST_DIGITS, REALS
+
+__all__ = ["read_value", "read_whole"]
+
+_WHOLE = re.compile(rb"-?[0-9]{1,%d}" % MOST_DIGITS)
+_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def read_whole(text: bytes) -> int | None:
+    """Return a whole number, or None if it is not written as one.
+
+    Examples
+    --------
+    >>> read_whole(b"-12"), read_whole(b"+12"), read_whole(b"1e3"), read_whole(b"9" * 19)
+    (-12, None, None, None)
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def read_value(text: bytes, kind: int) -> float | None:
+    """Return a value of a kind that `kernels.text.digits` names, or None if it is none.
+
+    Examples
+    --------
+    >>> from bnpstream.kernels.text.digits import COUNTS, REALS, WHOLE
+    >>> [read_value(b"3.0", kind) for kind in (WHOLE, COUNTS, REALS)]
+    [None, 3, 3.0]
+    >>> read_value(b"2.5", COUNTS), read_value(b"nan", REALS)
+    (None, None)
+    """
+    if kind not in (COUNTS, REALS):
+        return read_whole(text)
+    if not _DECIMAL.fullmatch(text):
+        return None
+    value = float(text)
+    if not math.isfinite(value):
+        return None
+    if kind == REALS:
+        return value
+    whole = read_whole(text.removeprefix(b"+"))
+    if whole is None and value.is_integer() and abs(value) < 10**MOST_DIGITS:
+        whole = int(value)
+    return whole

@@ -1,0 +1,98 @@
+"""The format of SVMlight and LIBSVM: one line a record, ``label id:value id:value ...``.
+
+Labels are skipped, and so are a query ``qid:number`` after them, blank lines, and everything from
+``#`` on. Ids count from 1; where an id 0 occurs, all count from 0. Values that are whole numbers of
+at least 0 are counts, and others make a table: the first records decide. What is left out is zero,
+and an id that occurs twice is summed.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bnpstream.kernels.text.digits import COUNTS, REALS
+from bnpstream.kernels.text.parser import Rules
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.line_blocks import first_block
+from bnpstream.sources.formats.number_batches import read_batches
+from bnpstream.sources.formats.number_schemas import number_schema
+from bnpstream.sources.formats.numerals import read_value
+from bnpstream.sources.formats.pair_lines import (
+    MOST_COLUMNS,
+    PairParser,
+    Pairs,
+    known_features,
+    survey,
+    survey_file,
+)
+from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+
+__all__ = ["SvmlightReader"]
+
+_LEAD = re.compile(rb"\s*[^\s:#]+(?:\s+qid:[0-9]{1,18}(?=\s|$))?")
+_ID = re.compile(rb"[0-9]{1,18}")
+_FIRST_ID = "first id"
+
+
+class SvmlightParser(PairParser):
+    """Knows what lines ``label id:value id:value ...`` mean."""
+
+    has_labels = True
+    wording = ("ids", "columns")
+
+    def is_record(self, line: bytes) -> bool:
+        """Return whether there is more than a comment."""
+        content = line.lstrip()
+        # What is blank may have been cut.
+        return not content.startswith(b"#") if content else len(line) > self.rules.max_line_bytes
+
+    def read(self, line: bytes) -> Pairs:
+        """Return what a line says."""
+        content = line.partition(b"#")[0]
+        lead = _LEAD.match(content)
+        pairs = [pair.partition(b":") for pair in content[lead.end() :].split()] if lead else []
+        if lead is None or not all(_ID.fullmatch(pair[0]) and pair[1] for pair in pairs):
+            raise UnusableError("a label and pairs id:value, ids being whole numbers")
+        values = [read_value(pair[2], self.rules.values) for pair in pairs]
+        sound = [value for value in values if value is not None]
+        if len(sound) < len(values):
+            raise UnusableError(
+                "values that are numbers"
+                if self.rules.values == REALS
+                else "values that are whole numbers, as those of the first records are"
+            )
+        if self.rules.values == COUNTS and min(sound, default=0) < 0:
+            raise UnusableError("values of at least 0, as those of the first records are")
+        return Pairs([int(pair[0]) for pair in pairs], sound)
+
+
+class SvmlightReader(Reader):
+    """Reads the records of a file in SVMlight format."""
+
+    format = "svmlight"
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the first records are; columns are known, or the largest id is looked for."""
+        parser = SvmlightParser(Rules(MOST_COLUMNS, 0, REALS, options.max_line_bytes))
+        first = survey([first_block(file)], parser)
+        n_features = known_features(options)
+        ids = survey_file(file, parser) if n_features is None else first
+        first_id = min(ids.least_id, 1)
+        if n_features is None:
+            n_features = ids.most_id + 1 - first_id
+            if n_features < 1:
+                raise ValueError(f"{file.path}: no record has a value: give --n-features")
+        schema = number_schema(cls.format, file, n_features, options, is_real=first.is_real)
+        return replace(schema, fields={_FIRST_ID: str(first_id)})
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield records, and the position after each batch."""
+        rules = Rules(
+            n_columns=self.schema.n_features or 0,
+            first_column=int(self.schema.fields[_FIRST_ID]),
+            values=COUNTS if self.schema.kind == "counts" else REALS,
+            max_line_bytes=self.options.max_line_bytes,
+        )
+        return read_batches(self.file, SvmlightParser(rules), self.schema, batch_rows, start)

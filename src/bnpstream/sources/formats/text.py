@@ -1,0 +1,35 @@
+"""Plain text: one document a line, cut into words.
+
+A blank line is no document; a line without words, such as ``...``, is a document without words.
+Documents have no ids of their own.
+"""
+
+from typing import ClassVar
+
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.formats.document_rows import excerpt_of_text
+from bnpstream.sources.formats.field_schemas import document_schema
+from bnpstream.sources.formats.line_reader import LineReader
+from bnpstream.sources.formats.lines import decode, first_lines
+from bnpstream.sources.formats.record_batch import Parsed
+from bnpstream.sources.formats.tokenizer import count_words
+from bnpstream.sources.records import Options, Schema
+
+__all__ = ["TextReader"]
+
+
+class TextReader(LineReader):
+    """Reads plain text, one document a line."""
+
+    format: ClassVar[str] = "text"
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the records are; ValueError if the file is empty."""
+        first_lines(file)
+        return document_schema(cls.format, {}, options)
+
+    def parse(self, line: bytes) -> Parsed:
+        """Return the document of a line."""
+        text = decode(line)
+        return Parsed(count_words(text), None, excerpt_of_text(text))

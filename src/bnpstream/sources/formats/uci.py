@@ -1,0 +1,166 @@
+"""The bag-of-words format of the UCI repository: a "docword" file and its vocabulary.
+
+A docword file starts with three lines, the number of documents D, of words W and of entries NNZ.
+Each further line is an entry ``docID wordID count``: ids count from 1, and entries are sorted by
+docID. A pair that occurs twice is summed; blank lines between entries are skipped. Files may be
+packed by gzip or zstd, which is recognised by their first bytes and not by the name.
+"""
+
+from collections.abc import Iterator
+from os import PathLike
+
+import numpy as np
+from scipy import sparse
+
+from bnpstream.kernels.text.digits import WHOLE
+from bnpstream.sources.files.bad_lines import broken, unexpected_line
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.entry_file import EntryParser, Header, Wording
+from bnpstream.sources.formats.number_batches import read_batches
+from bnpstream.sources.formats.number_schemas import check_features, number_schema
+from bnpstream.sources.formats.numerals import read_whole
+from bnpstream.sources.records import Options, Position, Records, Schema
+from bnpstream.sources.vocabulary_file import read_vocabulary
+
+__all__ = ["DocwordReader", "iter_docword", "read_docword", "read_vocabulary"]
+
+_HEADER = (("documents D", 1), ("words W", 1), ("entries NNZ", 0))
+# A header has three numbers: memory stays bounded on a file without line ends.
+_HEADER_BYTES = 4096
+_WORDING = Wording(
+    entry="three whole numbers of at most 18 digits: docID wordID count",
+    row="docID",
+    column="wordID",
+    row_source="line 1",
+    column_source="line 2",
+    entry_source="line 3",
+)
+
+
+class DocwordReader(Reader):
+    """Reads the documents of a docword file."""
+
+    format = "uci"
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._header = _read_header(file)
+        check_features(file, self._header.n_columns, schema)
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the header and the vocabulary say."""
+        return number_schema(cls.format, file, _read_header(file).n_columns, options)
+
+    @property
+    def n_records(self) -> int:
+        """Return how many documents the header announces."""
+        return self._header.n_rows
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield documents, and the position after each batch."""
+        parser = EntryParser(
+            self.file.path, self._header, WHOLE, self.options.max_line_bytes, _WORDING
+        )
+        return read_batches(self.file, parser, self.schema, batch_rows, start)
+
+
+def iter_docword(
+    path: str | PathLike[str], batch_rows: int = 1024
+) -> Iterator[tuple[sparse.csr_array[np.int64], int]]:
+    r"""Yield the documents of a UCI docword file in order, in batches.
+
+    Memory holds one batch and one block of text, however long the file is. Row i of all batches
+    laid end to end is document i + 1; a document without entries is an empty row.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain, gzip or zstd.
+    batch_rows : int, default 1024
+        Rows of a batch; the last one may have fewer.
+
+    Yields
+    ------
+    batch : csr_array of int64, shape (batch_rows, W)
+        Word counts, one row a document.
+    position : int
+        Documents of the file delivered so far, this batch included.
+
+    Raises
+    ------
+    ValueError
+        If `batch_rows` is less than 1, or if the file breaks the format: the message names the
+        file, the line, its content and what was expected. What was delivered before is sound.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "docword.txt")
+    ...     n_characters = path.write_text("3\n2\n3\n1 1 4\n1 2 1\n3 2 5\n")
+    ...     for batch, position in iter_docword(path, batch_rows=2):
+    ...         print(position, batch.toarray().tolist())
+    2 [[4, 1], [0, 0]]
+    3 [[0, 5]]
+    """
+    if batch_rows < 1:
+        raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
+    with ByteReader(str(path)) as file:
+        schema = DocwordReader.find_schema(file, Options())
+        reader = DocwordReader(file, schema, Options())
+        for records, position in reader.batches(batch_rows, Position()):
+            if records.rejects:
+                raise broken(records.rejects[0])
+            yield records.rows, position.records
+
+
+def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
+    r"""Read a whole UCI docword file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain, gzip or zstd.
+
+    Returns
+    -------
+    csr_array of int64, shape (D, W)
+        Word counts; row i is document i + 1, column j is word j + 1.
+
+    Raises
+    ------
+    ValueError
+        If the file breaks the format, as in `iter_docword`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "docword.txt")
+    ...     n_characters = path.write_text("3\n2\n3\n1 1 4\n1 2 1\n3 2 5\n")
+    ...     read_docword(path).toarray().tolist()
+    [[4, 1], [0, 0], [0, 5]]
+    """
+    return sparse.vstack([batch for batch, _ in iter_docword(path)], format="csr")
+
+
+def _read_header(file: ByteReader) -> Header:
+    """Return what the first three lines say, without taking them."""
+    lines = file.peek(_HEADER_BYTES, lines=3).split(b"\n")
+    numbers: list[int] = []
+    for what, least in _HEADER:
+        line = lines[len(numbers)] if len(numbers) < len(lines) else b""
+        number = read_whole(line.strip())
+        if number is None or number < least:
+            expected = (
+                f"the number of {what}, at least {least}: "
+                "a docword file starts with three lines, D, W and NNZ"
+            )
+            raise unexpected_line(file.path, len(numbers) + 1, line, expected)
+        numbers.append(number)
+    n_documents, n_words, n_entries = numbers
+    return Header(n_documents, n_words, n_entries, n_lines=3)

@@ -1,0 +1,23 @@
+"""Rows of several batches as one."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Return the rows of all parts, which are of one kind (see ``sources.records.Kind``).
+
+    Examples
+    --------
+    >>> stacked([[{"rain": 1}], [{"sun": 2}]])
+    [{'rain': 1}, {'sun': 2}]
+    >>> stacked([np.ones((1, 2)), np.zeros((1, 2))]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    if not parts:
+        return []
+    if isinstance(parts[0], list):
+        return [row for part in parts for row in part]
+    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)

@@ -1,0 +1,37 @@
+"""The run directory: settings, checkpoints, and files of JSON lines that belong to them."""
+
+from bnpstream.storage.directory import (
+    NAMES,
+    RunWriter,
+    checkpoint_path,
+    has_checkpoint,
+    is_run,
+    marks_of,
+    read_checkpoint,
+    read_config,
+    read_log,
+    read_names,
+    save_run,
+)
+from bnpstream.storage.files import RunError, intact
+from bnpstream.storage.tensors import FORMAT, Tensors, read_tensors, write_tensors
+
+__all__ = [
+    "FORMAT",
+    "NAMES",
+    "RunError",
+    "RunWriter",
+    "Tensors",
+    "checkpoint_path",
+    "has_checkpoint",
+    "intact",
+    "is_run",
+    "marks_of",
+    "read_checkpoint",
+    "read_config",
+    "read_log",
+    "read_names",
+    "read_tensors",
+    "save_run",
+    "write_tensors",
+]

@@ -1,0 +1,254 @@
+"""The run directory: settings, the last two checkpoints, and what was written along the way."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bnpstream.storage.files import (
+    RunError,
+    locked,
+    refusal,
+    sweep_up,
+    sync_folder,
+    write_atomically,
+    writer_of,
+)
+from bnpstream.storage.logs import JsonLines, Mark, read_lines
+from bnpstream.storage.tensors import (
+    FORMAT,
+    DamagedError,
+    MissingError,
+    Tensors,
+    check_format,
+    read_tensors,
+    write_tensors,
+)
+
+CONFIG, STATE, PREVIOUS = "config.json", "state.safetensors", "previous.safetensors"
+NAMES = "features.json"
+"""What the columns are called: apart from the settings, as there may be very many."""
+LOGS = {"trace": 4, "lineage": None, "rejects": 4}
+"""Files of JSON lines, and how many full segments of each are kept; None keeps all."""
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write the settings of a run."""
+    write_json(folder / CONFIG, {"format": FORMAT, **config})
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a file of JSON that is there whole or not at all."""
+    data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    def write(partial: Path) -> None:
+        partial.write_bytes(data)
+
+    write_atomically(path, write)
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a run was begun in a directory."""
+    return (folder / CONFIG).exists()
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Return whether a run has got as far as its first checkpoint."""
+    return (folder / STATE).exists() or (folder / PREVIOUS).exists()
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the settings of a run."""
+    path = folder / CONFIG
+    if not folder.is_dir():
+        raise RunError(f"{folder}: there is no such run directory")
+    try:
+        config: dict[str, Any] = json.loads(path.read_bytes())
+        if not isinstance(config, dict):
+            raise ValueError("it is no JSON object")
+    except FileNotFoundError:
+        raise RunError(
+            f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
+        ) from None
+    except (ValueError, RecursionError, OSError) as error:
+        raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
+    check_format(path, config.get("format"))
+    return config
+
+
+def read_names(folder: Path) -> list[str] | None:
+    """Return what the columns of a run are called, or None if they have no names."""
+    try:
+        names: list[str] | None = orjson.loads((folder / NAMES).read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise RunError(f"{folder / NAMES}: cannot be read: {error}: restore it") from error
+    return names
+
+
+def checkpoint_path(folder: Path) -> Path:
+    """Return the file of the last checkpoint: of the one before if that was removed."""
+    state, previous = folder / STATE, folder / PREVIOUS
+    return previous if previous.exists() and not state.exists() else state
+
+
+def read_checkpoint(folder: Path) -> Tensors:
+    """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
+    while has_checkpoint(folder):
+        path = checkpoint_path(folder)
+        try:
+            return read_tensors(path)
+        except MissingError:
+            continue  # a process that writes to the run has just renamed it
+        except DamagedError as error:
+            if path.name == PREVIOUS:
+                raise
+            raise RunError(f"{error}; {_way_out(folder)}") from error
+    writing = writer_of(folder)
+    advice = (
+        "it was stopped before the first one: go on with --resume"
+        if writing is None
+        else f"process {writing} is writing the run: wait for the first one"
+    )
+    raise RunError(f"{folder}: has no checkpoint so far: {advice}")
+
+
+def _way_out(folder: Path) -> str:
+    """Say whether the checkpoint before a damaged one is sound."""
+    try:
+        found = read_tensors(folder / PREVIOUS)
+    except RunError:
+        return "there is no sound checkpoint before it: start again with another --out"
+    rows = found.document.get("rows", "an earlier row")
+    return f"the checkpoint before it, at row {rows}, is sound: remove {STATE} to go on from there"
+
+
+def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
+    """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
+    if is_run(folder) and "source" in read_config(folder):
+        raise RunError(f"{folder}: is the directory of a run: save to another one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refusal(folder, error) from error
+    with locked(folder):
+        if is_run(folder):
+            sweep_up(folder)
+        write_config(folder, config)
+        write_tensors(folder / STATE, tensors)
+
+
+class RunWriter:
+    """A run directory that this process, and no other, writes to.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory.
+    marks : dict
+        Where a checkpoint says that the files of JSON lines end; empty for a new run.
+    """
+
+    def __init__(self, folder: Path, marks: dict[str, Mark]) -> None:
+        self.folder, self._marks = folder, marks
+        self._previous = marks
+        with ExitStack() as stack:
+            stack.enter_context(locked(folder))
+            if is_run(folder):  # else what is there is not ours
+                sweep_up(folder)
+            self.logs: dict[str, JsonLines] = {}
+            for name, keep in LOGS.items():
+                log = JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
+                stack.callback(log.close)
+                self.logs[name] = log
+            self._stack = stack.pop_all()
+
+    @classmethod
+    def create(
+        cls, folder: Path, config: dict[str, Any], others: dict[str, Any] | None = None
+    ) -> "RunWriter":
+        """Make a new run directory; RunError if there is one already.
+
+        Parameters
+        ----------
+        folder : Path
+            The directory.
+        config : dict
+            Settings.
+        others : dict, optional
+            Further files, from their names to what they hold as JSON.
+        """
+        if is_run(folder):
+            raise RunError(
+                f"{folder}: there is a run already: give --resume to go on with it, "
+                "or another --out"
+            )
+        logs = [f"{name}.jsonl" for name in LOGS]
+        left = [name for name in (STATE, PREVIOUS, *logs) if _has_content(folder / name)]
+        if left:
+            raise RunError(
+                f"{folder}: has a {left[0]} but no {CONFIG}: restore that from a copy, "
+                "or give another --out"
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refusal(folder, error) from error
+        writer = cls(folder, {})
+        try:
+            for name, content in (others or {}).items():
+                write_json(folder / name, content)
+            write_config(folder, config)  # last: with it the directory is a run
+        except BaseException:
+            writer.close()
+            raise
+        return writer
+
+    @classmethod
+    def resume(cls, folder: Path, marks: dict[str, Mark]) -> "RunWriter":
+        """Open a run to go on from a checkpoint: what was logged after it is cut away."""
+        return cls(folder, marks)
+
+    def checkpoint(self, tensors: Tensors) -> None:
+        """Save a state together with how far the files of JSON lines are, in one atomic step.
+
+        The checkpoint before it is kept beside it.
+        """
+        marks = {name: log.sync() for name, log in self.logs.items()}
+        document = {**tensors.document, "marks": marks}
+        state, previous = self.folder / STATE, self.folder / PREVIOUS
+        fresh = self.folder / f"{STATE}.new"
+        write_tensors(fresh, Tensors(tensors.arrays, document))
+        if state.exists():
+            state.replace(previous)
+        fresh.replace(state)
+        sync_folder(self.folder)
+        for name, log in self.logs.items():
+            log.forget(self._previous.get(name, Mark()))
+        self._previous, self._marks = self._marks, marks
+
+    def close(self) -> None:
+        """Close all files and let others write."""
+        self._stack.close()
+
+    def __enter__(self) -> "RunWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def marks_of(document: dict[str, Any]) -> dict[str, Mark]:
+    """Return where a checkpoint says that the files of JSON lines end."""
+    return {name: Mark(*mark) for name, mark in document.get("marks", {}).items()}
+
+
+def read_log(folder: Path, name: str, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file of JSON lines up to a checkpoint."""
+    return read_lines(folder / f"{name}.jsonl", marks_of(document).get(name, Mark()))

@@ -1,0 +1,145 @@
+"""Files of JSON lines that grow at the end, are cut back to a checkpoint, and rotate."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
+
+from bnpstream.storage.files import RunError, refusal
+
+ROTATE_BYTES = 1 << 24
+
+
+class Mark(NamedTuple):
+    """How far a file was written: the number of the present segment, and its length."""
+
+    segment: int = 0
+    length: int = 0
+
+
+class JsonLines:
+    """Appends records, a line each; a segment that has grown long is put away under a number.
+
+    Segment 3 of ``trace.jsonl`` is ``trace.000003.jsonl`` once it is full; the present one has the
+    plain name.
+
+    Parameters
+    ----------
+    path : Path
+        The file, ending in ".jsonl".
+    mark : Mark
+        Where a checkpoint says it ends: what is beyond is cut away.
+    keep : int or None
+        Full segments that are kept; None keeps all.
+    rotate_bytes : int
+        Length from which a segment is full.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        mark: Mark | None = None,
+        *,
+        keep: int | None = None,
+        rotate_bytes: int = ROTATE_BYTES,
+    ) -> None:
+        self.path, self.keep, self.rotate_bytes = path, keep, rotate_bytes
+        self._cut(mark or Mark())
+        self.segment = (mark or Mark()).segment
+        self._file: BinaryIO = path.open("ab")
+        self._length = (mark or Mark()).length
+
+    def _cut(self, mark: Mark) -> None:
+        """Undo what was written after a checkpoint."""
+        later = [number for number, _ in full_segments(self.path) if number >= mark.segment]
+        if later:
+            self.path.unlink(missing_ok=True)
+            for number in later[1:]:
+                segment_path(self.path, number).unlink()
+            segment_path(self.path, later[0]).replace(self.path)
+        found = self.path.stat().st_size if self.path.exists() else 0
+        if found < mark.length:
+            raise RunError(
+                f"{self.path}: has {found} bytes, but the checkpoint was made when it had "
+                f"{mark.length}: restore it from a copy, or start again with another --out"
+            )
+        if found > mark.length:
+            os.truncate(self.path, mark.length)
+
+    def append(self, records: list[Any]) -> None:
+        """Write some records; they are on the disk after `sync`."""
+        if not records:
+            return
+        data = b"".join(
+            orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+            for record in records
+        )
+        try:
+            if self._length >= self.rotate_bytes:
+                self._rotate()
+            self._file.write(data)
+        except OSError as error:
+            raise refusal(self.path, error) from error
+        self._length += len(data)
+
+    def _rotate(self) -> None:
+        self.sync()
+        self._file.close()
+        self.path.replace(segment_path(self.path, self.segment))
+        self.segment, self._length = self.segment + 1, 0
+        self._file = self.path.open("ab")
+
+    def sync(self) -> Mark:
+        """Bring all to the disk; return where it ends."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise refusal(self.path, error) from error
+        return Mark(self.segment, self._length)
+
+    def forget(self, oldest: Mark) -> None:
+        """Remove full segments beyond those kept, but none that a checkpoint may go back to."""
+        if self.keep is None:
+            return
+        for number, path in full_segments(self.path):
+            if number < min(oldest.segment, self.segment - self.keep):
+                path.unlink()
+
+    def close(self) -> None:
+        """Close the file; what is not on the disk by then was not vouched for."""
+        with suppress(OSError):
+            self._file.close()
+
+
+def segment_path(path: Path, number: int) -> Path:
+    """Return the name of a full segment."""
+    return path.with_name(f"{path.stem}.{number:06d}.jsonl")
+
+
+def full_segments(path: Path) -> list[tuple[int, Path]]:
+    """Return the numbers and names of all full segments, in order."""
+    found = path.parent.glob(f"{path.stem}.[0-9][0-9][0-9][0-9][0-9][0-9].jsonl")
+    return sorted((int(segment.name.split(".")[-2]), segment) for segment in found)
+
+
+def read_lines(path: Path, mark: Mark) -> Iterator[dict[str, Any]]:
+    """Yield the records that a checkpoint vouches for; those of removed segments are missing."""
+    for number, segment in full_segments(path):
+        if number <= mark.segment:
+            yield from _records(segment, mark.length if number == mark.segment else None)
+    if path.exists() and all(number != mark.segment for number, _ in full_segments(path)):
+        yield from _records(path, mark.length)
+
+
+def _records(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        left = length if length is not None else path.stat().st_size
+        for line in file:
+            left -= len(line)
+            if left < 0:
+                return
+            yield orjson.loads(line)

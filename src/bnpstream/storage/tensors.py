@@ -1,0 +1,93 @@
+"""One file of arrays and a JSON document, with a checksum: safetensors, never pickle."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from bnpstream.storage.files import WRONG, RunError, write_atomically
+
+FORMAT = 1
+"""Version of the format: raised when an older version could not read what is written."""
+
+
+class Tensors(NamedTuple):
+    """What a file of state holds."""
+
+    arrays: dict[str, NDArray[Any]]
+    document: dict[str, Any]
+
+
+class MissingError(RunError):
+    """A file is not there."""
+
+
+class DamagedError(RunError):
+    """A file is not what was written."""
+
+
+def write_tensors(path: Path, tensors: Tensors) -> None:
+    """Write arrays and a document to a file, in one atomic step."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.arrays.items()}
+    text = json.dumps({"format": FORMAT, **tensors.document}, sort_keys=True)
+    # One entry of metadata: the order of several is not the same in every run.
+    metadata = {"bnpstream": json.dumps({"sha256": checksum(arrays, text), "document": text})}
+
+    def write(partial: Path) -> None:
+        partial.touch()
+        mode = partial.stat().st_mode
+        try:
+            save_file(arrays, str(partial), metadata)
+        except SafetensorError as error:  # of the system's error only the words are left
+            number = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(number[1]) if number else 0, str(error)) from error
+        partial.chmod(mode)  # it would be the owner's alone
+
+    write_atomically(path, write)
+
+
+def read_tensors(path: Path) -> Tensors:
+    """Read arrays and document; MissingError or DamagedError if they are not what was written."""
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if "bnpstream" not in metadata:
+            raise ValueError("bnpstream has not written it")
+        envelope = json.loads(metadata["bnpstream"])
+        text, expected = envelope["document"], envelope["sha256"]
+        document: dict[str, Any] = json.loads(text)
+        version = document.get("format")
+    except FileNotFoundError:
+        raise MissingError(f"{path}: there is no such file") from None
+    except (SafetensorError, OSError, *WRONG) as error:
+        raise DamagedError(f"{path}: is damaged: {error}") from error
+    check_format(path, version)
+    if expected != checksum(arrays, text):
+        raise DamagedError(f"{path}: is damaged: the checksum is not that of its contents")
+    return Tensors(arrays, document)
+
+
+def check_format(path: Path, version: Any) -> None:
+    """Raise RunError if a file was written by a later version than this one can read."""
+    if not isinstance(version, int) or not 1 <= version <= FORMAT:
+        raise RunError(
+            f"{path}: has the format {version!r}, and this version reads 1 to {FORMAT}: "
+            "install the bnpstream that wrote it, or a later one"
+        )
+
+
+def checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
+    """Return a checksum of arrays, their names, types and shapes, and of a text."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

@@ -1,1 +1,0 @@
-"""Files of records with fields: texts, counts of words, or cells of named columns."""

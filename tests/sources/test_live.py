@@ -1,0 +1,240 @@
+"""Pipes and files that grow: every line is answered when it is there, and none is lost."""
+
+import os
+import queue
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from feeding import records_of
+
+from bnpstream.sources import Options, open_source
+from bnpstream.sources.files import byte_reader as reading
+
+PATIENCE = 20
+THREADS = []
+
+
+class Reading:
+    """Reads a source in a thread; `next` gives what came."""
+
+    def __init__(self, path, batch_rows=100, start=None, schema=None, **options):
+        self._found = queue.Queue()
+        follow = options.pop("follow", False)
+
+        def read():
+            try:
+                source = open_source(path, Options(**options), schema, follow=follow)
+                for batch, position in source.batches(batch_rows, start):
+                    self._found.put((records_of(batch), position, batch.rejects))
+                self._found.put(None)
+            except Exception as error:
+                self._found.put(error)
+
+        # A followed file has no end, so the thread that reads it is ended by `poll_often`.
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        THREADS.append(thread)
+
+    def next(self):
+        return self._found.get(timeout=PATIENCE)
+
+    def rows(self):
+        return [row for _, _, row, _ in self.next()[0]]
+
+    def is_quiet(self, seconds=0.3):
+        try:
+            self._found.get(timeout=seconds)
+        except queue.Empty:
+            return True
+        return False
+
+
+@pytest.fixture(autouse=True)
+def poll_often(monkeypatch):
+    """Look at files often; at the end no thread is left that does."""
+    monkeypatch.setattr(reading, "POLL_SECONDS", 0.01)
+    yield
+    reading.POLL_SECONDS = None  # an error for whoever still waits
+    while THREADS:
+        THREADS.pop().join(timeout=1.0)
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("format_", "lines"),
+    [
+        ("jsonl", [b'{"text": "aa"}\n', b'{"text": "bb"}\n', b'{"text": "cc"}']),
+        ("text", [b"aa\n", b"bb\n", b"cc"]),
+    ],
+)
+def test_a_pipe_is_answered_line_by_line(pipe, format_, lines):
+    reading_ = Reading(str(pipe), format=format_)
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(lines[0])
+        assert reading_.rows() == [{"aa": 1}]
+        feed.write(lines[1][:-4])
+        assert reading_.is_quiet()
+        feed.write(lines[1][-4:] + lines[2])
+        assert reading_.rows() == [{"bb": 1}]
+        assert reading_.is_quiet()  # the last line may go on
+    assert reading_.rows() == [{"cc": 1}]
+    assert reading_.next() is None
+
+
+def test_a_whole_line_does_not_wait_for_one_that_has_begun(pipe):
+    reading_ = Reading(str(pipe), format="text")
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(b"aa\n")
+        assert reading_.rows() == [{"aa": 1}]
+        feed.write(b"bb\ncc\nbeg")
+        assert reading_.rows() == [{"bb": 1}, {"cc": 1}]
+
+
+def test_a_csv_pipe_waits_for_a_row_after_the_header(pipe):
+    reading_ = Reading(str(pipe), format="csv")
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(b"size,colour\n")
+        assert reading_.is_quiet(0.6)
+        feed.write(b"1,red\n")
+        assert reading_.rows() == [[1.0, "red"]]
+        feed.write(b'2,"bl')
+        assert reading_.is_quiet()
+        feed.write(b'ue"\n')
+        assert reading_.rows() == [[2.0, "blue"]]
+
+
+def test_a_feed_may_begin_with_a_bad_record(pipe):
+    reading_ = Reading(str(pipe))
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(b'{"text": \n')
+        assert reading_.is_quiet(0.6)
+        feed.write(b'{"text": "aa"}\n')
+        records, position, [reject] = reading_.next()
+        assert [row for _, _, row, _ in records] == [{"aa": 1}]
+        assert (reject.line, position.records) == (1, 2)
+
+
+def test_a_steady_feed_is_answered_at_once(pipe):
+    """It is never quiet, but nobody waits until there is enough to look at."""
+    reading_ = Reading(str(pipe))
+    began = time.monotonic()
+    with pipe.open("wb", buffering=0) as feed:
+        for _ in range(60):
+            feed.write(b'{"text": "aa"}\n')
+            time.sleep(0.05)
+            if not reading_.is_quiet(0.0):
+                break
+    assert time.monotonic() - began < 2.5
+
+
+def test_a_pipe_after_an_empty_file_loses_nothing(pipe):
+    (pipe.parent / "empty").touch()
+    reading_ = Reading([str(pipe.parent / "empty"), str(pipe)], format="text")
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(b"aa\nbb\n")
+    assert reading_.rows() == [{"aa": 1}, {"bb": 1}]
+
+
+def test_a_file_that_grows_is_followed(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_bytes(b"aa\nbb\nbeg")
+    reading_ = Reading(str(path), follow=True)
+    records, position, _ = reading_.next()
+    assert [row for _, _, row, _ in records] == [{"aa": 1}, {"bb": 1}]
+    assert position.offset == 6
+    assert reading_.is_quiet()
+    with path.open("ab", buffering=0) as feed:
+        feed.write(b"un\ncc\n")
+        assert reading_.rows() == [{"begun": 1}, {"cc": 1}]
+        feed.write(b"dd\n")
+        records, position, _ = reading_.next()
+    assert records == [(4, 4, {"dd": 1}, "dd")]
+    assert tuple(position) == (5, 0, 5, 5, path.stat().st_size)
+
+
+def test_an_empty_file_is_waited_for(tmp_path):
+    path = tmp_path / "a.log"
+    path.touch()
+    reading_ = Reading(str(path), follow=True)
+    assert reading_.is_quiet()
+    path.write_bytes(b"aa\n")
+    assert reading_.rows() == [{"aa": 1}]
+
+
+def test_a_file_that_is_cut_is_read_from_its_start(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "aa"}\n{"text": "bb"}\n{"tex')
+    reading_ = Reading(str(path), follow=True)
+    assert len(reading_.rows()) == 2
+    path.write_bytes(b'{"text": "cc"}\nbad\n')
+    records, position, rejects = reading_.next()
+    while len(rejects) < 2:  # the rest of the old file, and the new one, may come apart
+        more, position, others = reading_.next()
+        records, rejects = records + more, rejects + others
+    assert [(number, row) for number, _, row, _ in records] == [(3, {"cc": 1})]
+    assert [(reject.record, reject.line) for reject in rejects] == [(2, 3), (4, 2)]
+    assert tuple(position) == (5, 0, 2, 2, 19)
+
+
+@pytest.mark.parametrize("format_", ["text", "csv"])
+def test_a_file_that_is_replaced_is_read_to_its_end_first(tmp_path, format_):
+    """As `logrotate` does: the writer goes on with the old file for a while."""
+    header = "words,size\n" if format_ == "csv" else ""
+    mark = ",1\n" if format_ == "csv" else "\n"
+    path, old = tmp_path / "a", tmp_path / "a.1"
+    path.write_text(f"{header}aa{mark}bb{mark}")
+    options = {"text_field": "words"} if format_ == "csv" else {}
+    reading_ = Reading(str(path), follow=True, format=format_, **options)
+    assert reading_.rows() == [{"aa": 1}, {"bb": 1}]
+    with path.open("a", buffering=1) as feed:
+        path.rename(old)
+        feed.write(f"cc{mark}")
+        assert reading_.rows() == [{"cc": 1}]
+        feed.write(f"dd{mark}"[:-1])  # its last line has no end
+        time.sleep(0.1)
+    Path(tmp_path / "new").write_text(f"{header}ee{mark}")
+    (tmp_path / "new").rename(path)
+    rows = reading_.rows()
+    while len(rows) < 2:
+        rows += reading_.rows()
+    assert rows == [{"dd": 1}, {"ee": 1}]
+    with path.open("a", buffering=1) as feed:
+        feed.write(f"ff{mark}")
+    records, position, _ = reading_.next()
+    assert [(number, row) for number, _, row, _ in records] == [(5, {"ff": 1})]
+    n_header = 1 if header else 0
+    assert tuple(position) == (6, 0, 2, 2 + n_header, path.stat().st_size)
+
+
+def test_following_goes_on_after_a_break(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_bytes(b"aa\nbb\n")
+    source = open_source(str(path))
+    *_, (_, position) = source.batches()
+    with path.open("ab") as feed:
+        feed.write(b"cc\n")
+    assert Reading(str(path), start=position, schema=source.schema, follow=True).rows() == [
+        {"cc": 1}
+    ]
+    # If it was replaced by a shorter one in the meantime, that one is read from its start.
+    path.write_bytes(b"dd\n")
+    reading_ = Reading(str(path), start=position, schema=source.schema, follow=True)
+    records, position, _ = reading_.next()
+    assert records == [(2, 2, {"dd": 1}, "dd")]
+    assert tuple(position) == (3, 0, 1, 1, 3)
+
+
+def test_only_the_last_file_is_followed(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.log").write_bytes(f"{name}{name}\n".encode())
+    reading_ = Reading(str(tmp_path / "*.log"), follow=True)
+    assert [reading_.rows(), reading_.rows()] == [[{"aa": 1}], [{"bb": 1}]]
+    assert reading_.is_quiet()
