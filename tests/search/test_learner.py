@@ -12,7 +12,7 @@ from bnpstream.likelihoods.multinomial import mean_of
 from bnpstream.mixture import Model
 from bnpstream.priors import dirichlet_process
 from bnpstream.search import Learner, Trial
-from bnpstream.search.ascent import search
+from bnpstream.engine.ascent import search
 
 TRIAL = Trial(
     lambda prior: adf.Settings(0.1, 1e-4), lambda model, batch: model.kernel_arguments(batch)

@@ -163,14 +163,14 @@ def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
         lives_on = survivor(id, events)
         events = [event for event in events if id in (event.id, event.into)]
         if as_json:
-            own = [event._asdict() for event in events]
+            own = [event.record() for event in events]
             write_json({"id": id, "lives_on_as": lives_on, "events": own})
             return
         fate = "is gone" if lives_on is None else f"lives on as {lives_on}"
         print(f"cluster {id} is there" if lives_on == id else f"cluster {id} {fate}")
     if as_json:
         for event in events:
-            sys.stdout.buffer.write(orjson.dumps(event._asdict(), option=orjson.OPT_APPEND_NEWLINE))
+            sys.stdout.buffer.write(orjson.dumps(event.record(), option=orjson.OPT_APPEND_NEWLINE))
         sys.stdout.buffer.flush()
         return
     for event in events:

@@ -13,12 +13,12 @@ from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Ta
 from bnpstream.distributed.noting import Noting
 from bnpstream.distributed.partitions import Read, read, refusal
 from bnpstream.distributed.replicas import Replica, without_history
+from bnpstream.engine.learner import PROBE
 from bnpstream.estimators import StreamingMixture
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture.entries import changed_places, differences, read_entries, touched_slots
 from bnpstream.runs.absorption import absorb_sound
 from bnpstream.runs.model_options import Mixture
-from bnpstream.search.learner import PROBE
 from bnpstream.sources import Records, Reject
 from bnpstream.sources.records import beginning
 

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.likelihoods.words import WordLikelihood
-
 CLUSTERS, WORDS, COLUMNS = 10, 6, 3
 """What a glance can take in."""
 LONGEST_NAME = 40
@@ -17,23 +15,6 @@ QUIET = "opacity:.7"
 CELL = "padding:.15em .75em .15em 0;text-align:left;vertical-align:middle;background:none"
 NUMBER = f"{CELL};text-align:right;font-variant-numeric:tabular-nums"
 BAR = "display:inline-block;height:.65em;min-width:1px;background:#3a8fc4"
-
-
-class NotebookDisplay:
-    """Shows a fitted model as a table of clusters; any other is left to scikit-learn."""
-
-    # Both are scikit-learn's, which asks for neither if its `display` is set to "text".
-    def _repr_html_inner(self) -> str:
-        if hasattr(self, "state_"):
-            return describe(self)
-        html: str = super()._repr_html_inner()  # type: ignore[misc]
-        return html
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        if "text/html" in bundle and hasattr(self, "state_"):
-            bundle["text/html"] = describe(self)
-        return bundle
 
 
 def describe(model: Any) -> str:
@@ -71,19 +52,15 @@ def describe(model: Any) -> str:
 
 def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
     """Return what tells some clusters apart, as HTML; nothing if their means have no names."""
-    vocabulary = getattr(model, "vocabulary_", None)
-    likelihood = model.likelihood_ if vocabulary is None else vocabulary.likelihood
     try:
-        means = likelihood.posterior_mean(model._statistics(slots))
+        means = model.means_of(slots)
     except NotImplementedError:  # a family from elsewhere need not say
         return [""] * len(slots)
-    if vocabulary is not None:
-        means, names = means[:, 1:], vocabulary.words  # words not seen so far come first
-    else:
-        names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(means.shape[1])])
-    if len(names) != means.shape[1]:  # a column of labels has a mean a label
+    names = model.column_names()
+    names = [f"x{i}" for i in range(means.shape[1])] if names is None else names
+    if len(names) != means.shape[1]:  # a column of labels has a mean per label
         return [""] * len(slots)
-    if isinstance(likelihood, WordLikelihood):
+    if model.likelihood_.feature_kind == "words":
         top = np.argsort(-means, axis=1, kind="stable")[:, :WORDS]
         return ["&ensp;".join(_name(names[v]) for v in chosen) for chosen in top]
     unusual = np.abs(means - means.mean(axis=0)) / (means.std(axis=0) + np.finfo(float).tiny)

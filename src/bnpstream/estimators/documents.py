@@ -1,23 +1,19 @@
 """`DocumentMixture`: documents whose words are not known in advance."""
 
-from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.estimators.base import require_whole
-from bnpstream.estimators.document_absorbing import DocumentAbsorber
-from bnpstream.estimators.reading import likeliest
-from bnpstream.likelihoods import Batch
-from bnpstream.likelihoods.documents import LENGTH, as_documents
-from bnpstream.mixture import Model
+from bnpstream.engine import GrowingVocabulary, require_whole
+from bnpstream.estimators.stream_estimator import StreamEstimator
+from bnpstream.likelihoods import Likelihood, Vocabulary
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 
 
-class DocumentMixture(DocumentAbsorber):
+class DocumentMixture(StreamEstimator):
     """Cluster a stream of documents in one pass; words are learnt as they come.
 
     As `StreamingMixture` with a `DirichletMultinomial`, but rows are lists of words or dicts of
@@ -31,15 +27,16 @@ class DocumentMixture(DocumentAbsorber):
         How clusters arise; see `StreamingMixture`.
     spread : float, optional
         g: after so many words a quarter of the base measure is left. Default the number of words
-        in the first `prefix_rows` documents; until there are as many, every call starts afresh
-        with all documents so far, so that splits into calls cannot matter.
+        in the first `prefix_rows` documents; until there are as many, they are kept, and a
+        throw-away model of them answers.
     total : float, optional
         A: how many words the base measure is worth in a cluster. Default .15 `spread` if that is
         given; else it is learnt from the stream, and given out anew by the frequencies of words
         when twice, four times... as many documents have been seen.
     prefix_rows : int
         Documents that decide on what is not given.
-    new_cluster_threshold, min_responsibility, max_clusters, max_memory, engine, n_jobs, half_life
+    new_cluster_threshold, min_responsibility, prune_threshold, n_passes, revisit, n_revisits, \
+tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, engine, n_jobs, half_life
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
 
@@ -47,10 +44,6 @@ class DocumentMixture(DocumentAbsorber):
     ----------
     vocabulary_ : Vocabulary
         The words so far; `len` counts them.
-    prefix_ : list of dict
-        The documents so far while `spread` is not decided on.
-    prefix_stamps_ : list of float
-        Their times, if they have any.
     n_clusters_, cluster_ids_, weights_, labels_, label_ids_, probabilities_, log_evidence_, \
 novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage_, state_, clock_
         As in `StreamingMixture`.
@@ -71,12 +64,6 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     ['stock', 'bond']
     """
 
-    labels_: NDArray[np.intp]
-    label_ids_: NDArray[np.int64]
-    probabilities_: Floats
-    log_evidence_: Floats
-    novelty_: Floats
-
     def __init__(
         self,
         prior: Prior | str = "dp",
@@ -86,6 +73,14 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         prefix_rows: int = 100,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
+        prune_threshold: float | None = None,
+        n_passes: int = 1,
+        revisit: int | Literal["all"] = 0,
+        n_revisits: int = 1,
+        tol: float = 1e-4,
+        keep_sites: bool = False,
+        merge_threshold: float | Literal["auto"] | None = "auto",
+        merge_every: int = 1000,
         max_clusters: int | None = None,
         max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",
@@ -98,90 +93,45 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         self.prefix_rows = prefix_rows
         self.new_cluster_threshold = new_cluster_threshold
         self.min_responsibility = min_responsibility
+        self.prune_threshold = prune_threshold
+        self.n_passes = n_passes
+        self.revisit = revisit
+        self.n_revisits = n_revisits
+        self.tol = tol
+        self.keep_sites = keep_sites
+        self.merge_threshold = merge_threshold
+        self.merge_every = merge_every
         self.max_clusters = max_clusters
         self.max_memory = max_memory
         self.engine = engine
         self.n_jobs = n_jobs
         self.half_life = half_life
 
-    def fit(self, documents: Any, y: Any = None, timestamps: Any = None) -> Self:
-        """Forget everything, and absorb documents in order.
+    def _open_likelihood(self) -> Likelihood:
+        """Return documents over no vocabulary so far."""
+        return GrowingVocabulary(self.spread, self.total).likelihood
 
-        Parameters
-        ----------
-        documents : iterable of (list of words, or dict from words to counts)
-            Documents.
-        y : ignored
-        timestamps : array-like of shape (n,), optional
-            When they came, see `StreamingMixture.partial_fit`.
-        """
-        fresh = self._unfitted()  # the model stays what it was until the new one is ready
-        self.__dict__ = fresh.partial_fit(documents, timestamps=timestamps).__dict__
-        return self
+    def _new_encoder(self, X: Any) -> GrowingVocabulary:
+        """Return an encoder of documents that knows no words."""
+        return GrowingVocabulary(self.spread, self.total)
 
-    def partial_fit(self, documents: Any, y: Any = None, timestamps: Any = None) -> Self:
-        """Absorb documents in order; any split of the same documents gives the same bits.
+    def _rows(self, X: Any) -> Any:
+        """Return the documents as they are; the encoder looks at them."""
+        return X
 
-        Parameters
-        ----------
-        documents : iterable of (list of words, or dict from words to counts)
-            Documents. If any is bad, ValueError names it and nothing is absorbed.
-        y : ignored
-        timestamps : array-like of shape (n,), optional
-            When they came, see `StreamingMixture.partial_fit`.
-        """
-        new = as_documents(documents)
-        self._absorb(new, self._stamps(timestamps, len(new), self._is_by_time()))
-        rows = self.absorbed_.rows
-        rows = rows.part(len(rows.ids) - len(new), len(rows.ids))
-        self.log_evidence_, self.novelty_ = rows.log_evidence, rows.novelty
-        self.label_ids_, self.probabilities_ = rows.ids, rows.shares
-        gone = np.flatnonzero(~np.isin(rows.ids, self.cluster_ids_))
-        if gone.size > 0:  # retired since: those that are there now
-            joint = self._log_joint([new[i] for i in gone])
-            places, shares = likeliest(np.concatenate(joint)[:, :-1])
-            self.label_ids_, self.probabilities_ = rows.ids.copy(), rows.shares.copy()
-            self.label_ids_[gone], self.probabilities_[gone] = self.cluster_ids_[places], shares
-        self.labels_ = np.searchsorted(self.cluster_ids_, self.label_ids_)
-        return self
-
-    def finish(self) -> Self:
-        """End the stream: if `spread` is not decided on so far, the documents so far decide."""
-        for _ in self.finishing():
-            pass
-        return self
-
-    def finishing(self) -> Iterator[Self]:
-        """Do what `finish` does, yielding this estimator after every step: here after one."""
-        if self.provisional_:
-            self._absorb([], None)
-            self.prefix_, self.prefix_stamps_ = [], []
-            yield self
+    def _remember(self, X: Any, *, reset: bool) -> None:
+        """Do nothing: documents have no columns in common."""
 
     @property
-    def provisional_(self) -> bool:
-        """Return whether the documents that decide on `spread` are still coming."""
-        self._fitted()
-        return bool(self.prefix_)
+    def vocabulary_(self) -> Vocabulary:
+        """Return the words so far; `len` counts them."""
+        encoder = self._fitted.encoder
+        assert isinstance(encoder, GrowingVocabulary)
+        return encoder.vocabulary
 
-    def _encode(self, model: Model, X: Any) -> Batch:
-        """Return documents to look at: words that are not known count as unknown."""
-        return model.likelihood.encode(X)
-
-    def _statistics(self, slots: NDArray[np.integer]) -> Floats:
-        """Return the statistics of some clusters: unknown words, known ones, length."""
-        columns = np.append(np.arange(len(self.vocabulary_) + 1), LENGTH)
-        known: Floats = self._fitted().candidates[slots, columns]
-        return known
-
-    def mean_of(self, slot: int) -> Floats:
-        """Return the word probabilities of the cluster in one slot of `state_`."""
-        return super().mean_of(slot)[1:]
-
-    @property
-    def means_(self) -> Floats:
-        """Return the posterior mean word probabilities in the order of `cluster_ids_`."""
-        return self._model().likelihood.posterior_mean(self._statistics(self._order()))[:, 1:]
+    def means_of(self, slots: NDArray[np.integer]) -> Floats:
+        """Return the word probabilities of the clusters in some slots of `state_`."""
+        return super().means_of(slots)[:, 1:]  # words not seen so far come first
 
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
         """Return the n likeliest words of every cluster and their probabilities.
@@ -189,45 +139,19 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         Parameters
         ----------
         n : int
-            Words a cluster.
+            Words per cluster.
 
         Returns
         -------
         top : list of lists of (word, probability)
-            A list a cluster, in the order of `cluster_ids_`.
+            One list per cluster, in the order of `cluster_ids_`.
         """
+        require_whole("n", n, 1)
         return self.top_features(n)
 
-    def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
-        """Return `top_words`, by default under their own names."""
-        require_whole("n", n, 1)
-        names = self.vocabulary_.words if feature_names is None else feature_names
-        return super().top_features(n, names)
-
-    def sample(
-        self, n_samples: int = 1, *, random_state: int | np.random.Generator = 0, **options: Any
-    ) -> tuple[list[dict[Any, int]], NDArray[np.int64]]:
-        """Draw documents from the posterior predictive.
-
-        Parameters
-        ----------
-        n_samples : int
-            Documents to draw.
-        random_state : int or numpy.random.Generator
-            Seed, or a source of randomness.
-        **options
-            ``length=100``: words a document.
-
-        Returns
-        -------
-        documents : list of dict
-            Counts of words; under None those of words not seen so far.
-        ids : ndarray of shape (n_samples,)
-            Stable ids of the clusters they were drawn from; -1 for a cluster not seen so far.
-        """
-        counts, ids = super().sample(n_samples, random_state=random_state, **options)
-        names = [None, *self.vocabulary_.words]
-        return [{names[j]: int(row[j]) for j in np.flatnonzero(row)} for row in counts], ids
+    def column_names(self) -> Any:
+        """Return the words."""
+        return self.vocabulary_.words
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,9 +5,10 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bnpstream.estimators.base import MixtureEstimator, require_whole
+from bnpstream.engine import require_whole, resolve_likelihood, resolve_prior
+from bnpstream.estimators.base import MixtureEstimator, matching_columns
 from bnpstream.inference import gibbs
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
@@ -100,10 +101,10 @@ class GibbsMixture(MixtureEstimator):
             Rows.
         y : ignored
         """
-        return self._fit(X, threads(self.n_jobs))
+        return self.fit_by(X, threads(self.n_jobs))
 
-    def _fit(self, X: Any, mapper: Mapper) -> Self:
-        """Run the chains wherever a mapper does."""
+    def fit_by(self, X: Any, mapper: Mapper) -> Self:
+        """Run the chains wherever a mapper does; see ``bnpstream.search.parallel``."""
         n_sweeps = require_whole("n_sweeps", self.n_sweeps, 1)
         n_kept = require_whole("n_kept", self.n_kept, 1)
         n_chains = require_whole("n_chains", self.n_chains, 1)
@@ -112,14 +113,13 @@ class GibbsMixture(MixtureEstimator):
         seed = require_whole("random_state", self.random_state, 0)
         rows = as_rows(X)
         likelihood = self._open_likelihood().bound(names_of(X) or []).informed(rows)
-        model = Model(self._prior(), likelihood)
-        batch = self._checked(X, rows, likelihood, reset=True)
+        model = Model(resolve_prior(self.prior), likelihood)
+        batch = likelihood.encode(rows)
+        validate_data(self, X, reset=True, skip_check_array=True)
         kernel = self._kernel(model, batch)
         seeds = np.random.SeedSequence(seed).spawn(n_chains)
         traces = list(mapper(_run_chain, seeds, model, batch, kernel, n_sweeps, n_kept))
-        self._take(likelihood)
-        self._take_prior(model.prior)
-        self._batch = batch
+        self.prior_, self.likelihood_, self._batch = model.prior, likelihood, batch
         columns = zip(*traces, strict=True)
         self.log_likelihood_, self.n_clusters_, self.assignments_, self.auxiliaries_ = map(
             np.array, columns
@@ -136,6 +136,14 @@ class GibbsMixture(MixtureEstimator):
             self.ess_ = {name: float(array_stats.ess(x, **axes)) for name, x in last.items()}
         return self
 
+    def _open_likelihood(self) -> Likelihood:
+        """Return the likelihood as it was given: it may leave something open."""
+        return resolve_likelihood(self.likelihood)
+
+    def _kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
+        """Return what compiled loops need, or None for the reference engine."""
+        return model.kernel_for(batch, self.engine, self._n_jobs)
+
     def draw_log_predictives(self, X: Any) -> Floats:
         """Return the log predictive of every row under every kept draw, by the exact rule.
 
@@ -146,8 +154,10 @@ class GibbsMixture(MixtureEstimator):
         log_predictives : ndarray of shape (n_chains * n_kept, n_rows)
         """
         check_is_fitted(self, "assignments_")
-        model = self._model()
-        batch = self._encode(model, X)
+        model = Model(self.prior_, self.likelihood_)
+        with matching_columns(self, X):
+            batch = model.likelihood.encode(as_rows(X))
+        validate_data(self, X, reset=False, skip_check_array=True)
         kernel = self._kernel(model, batch)
         scores = np.empty((self.assignments_[..., 0].size, len(batch)))
         for draw, assignments in enumerate(self.assignments_.reshape(len(scores), -1)):
@@ -182,7 +192,7 @@ class GibbsMixture(MixtureEstimator):
         """
         check_is_fitted(self, "labels_")
         require_whole("n_groups", n_groups, 1)
-        model = self._model()
+        model = Model(self.prior_, self.likelihood_)
         state = gibbs.chain_at(model, self._batch, self.labels_, np.nan).state
         return merge_tree(model, state, n_groups)
 

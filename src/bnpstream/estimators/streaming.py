@@ -1,29 +1,15 @@
 """`StreamingMixture`: the streaming estimator."""
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bnpstream.estimators.absorbing import StreamAbsorber
-from bnpstream.estimators.base import require_weights, require_whole
-from bnpstream.estimators.reading import likeliest
-from bnpstream.inference import window
+from bnpstream.engine import FixedColumns, Phase, Stream, resolve_likelihood
+from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.likelihoods import Likelihood
-from bnpstream.likelihoods.frames import as_rows
-from bnpstream.mixture import survivor
-from bnpstream.mixture.sites import totals
+from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.priors import Prior
 
-Floats = NDArray[np.float64]
 
-SAME_ROWS = 1e-6
-"""Rows given again must add up to the posterior as closely as this."""
-
-
-class StreamingMixture(StreamAbsorber):
+class StreamingMixture(StreamEstimator):
     """Cluster a stream in one pass, with as many clusters as the data ask for.
 
     ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
@@ -203,144 +189,26 @@ class StreamingMixture(StreamAbsorber):
         self.n_jobs = n_jobs
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None) -> Self:
-        """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
+    def _open_likelihood(self) -> Likelihood:
+        """Return the likelihood as it was given: it may leave something open."""
+        return resolve_likelihood(self.likelihood)
 
-        Parameters
-        ----------
-        X : array-like, sparse or data frame of shape (n_rows, n_columns)
-            Rows.
-        y : ignored
-        sample_weight : array-like of shape (n_rows,), optional
-            How many rows a row counts for, see `partial_fit`.
-        timestamps : array-like of shape (n_rows,), optional
-            When the rows came, see `partial_fit`.
-        """
-        schedule = self._schedule(batch_fit=True)
-        fresh = self._unfitted()  # the model stays what it was until the new one is ready
-        fresh._absorb(X, sample_weight, timestamps, schedule)
-        for _ in fresh._finish(schedule):
-            pass
-        if schedule is not None:
-            fresh._relabel(X)
-        fresh._close_gaps()
-        self.__dict__ = fresh.__dict__
-        return self
+    def _new_encoder(self, X: Any) -> FixedColumns:
+        """Return an encoder of rows of a matrix."""
+        return FixedColumns(self._open_likelihood().bound(names_of(X) or []))
 
-    def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None
-    ) -> Self:
-        """Absorb the rows of X in order; any split of the same rows gives the same bits.
+    def _rows(self, X: Any) -> Any:
+        """Return X as an array, or sparse as it is."""
+        return as_rows(X)
 
-        Parameters
-        ----------
-        X : array-like, sparse or data frame of shape (n_rows, n_columns)
-            Rows. If any is bad, ValueError names it and nothing is absorbed.
-        y : ignored
-        sample_weight : array-like of shape (n_rows,), optional
-            How many rows a row counts for: its responsibilities are those of one row, and it adds
-            so many times its responsibilities and its statistics to the posterior. A row of weight
-            zero is labelled but leaves no trace.
-        timestamps : array-like of shape (n_rows,), optional
-            When the rows came, as numbers or datetime64: then `half_life` is in units of the
-            numbers, or in seconds. A row that comes late is absorbed at the time of those before
-            it. Either all rows of a stream have a time, or none has.
-        """
-        schedule = self._schedule(batch_fit=False)
-        revised = self._absorb(X, sample_weight, timestamps, schedule)
-        return self._relabel(X) if revised else self
+    def _parameters(self) -> tuple[Any, ...]:
+        """Return all parameters that a stream goes by."""
+        return (*super()._parameters(), self.likelihood)
 
-    def finish(self) -> Self:
-        """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
-        for _ in self.finishing():
-            pass
-        return self
-
-    def finishing(self) -> Iterator[Self]:
-        """Do what `finish` does, yielding this estimator after every step of it.
-
-        A step is a sweep over the window, or a search for merges. Between steps the estimator can
-        be saved; loaded again, it goes on from there.
-        """
-        self._fitted()
-        schedule = self._schedule(batch_fit=False)
-        if "prefix_" not in vars(self) and "_finishing" not in vars(self):
-            self.epochs_ = []
-        for _ in self._finish(schedule):
-            yield self
-
-    def refine(self, X: Any, n_passes: int = 1, sample_weight: Any = None) -> Self:
-        """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
-
-        Parameters
-        ----------
-        X : array-like, sparse or data frame of shape (n_rows, n_columns)
-            Every row given so far.
-        n_passes : int
-            Sweeps at most.
-        sample_weight : array-like of shape (n_rows,), optional
-            The weights that the rows were given.
-        """
-        schedule = self._schedule(batch_fit=False)
-        self._fitted()
-        if "prefix_" in vars(self):
-            self._begin(schedule, *self._learn(self.prefix_))
-        state, model, settings = self._fitted(), self._model(), self._settings()
-        sweeps = require_whole("n_passes", n_passes, 1)
-        sites = self.window_.sites
-        if not (self.keep_sites and sites.n_visited == state.n_observations):
-            raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
-        batch = self._encode(model, X)
-        weights = require_weights(sample_weight, as_rows(X))
-        if weights is not None:
-            there = np.flatnonzero(weights)
-            batch = batch.chosen(there).weighted(weights[there])
-        if len(batch) != sites.n_visited:
-            raise ValueError(
-                f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
-                f"got {len(batch)}"
-            )
-        fading = self.window_.fading
-        if fading is not None:
-            if (fading < settings.least_mass).any():
-                raise ValueError(
-                    f"refine: {int((fading < settings.least_mass).sum())} rows count for less than "
-                    f"prune_threshold, {settings.least_mass:g}, by now, and would not be clusters: "
-                    "give a longer half_life, or revisit=... to look at the last rows again"
-                )
-            batch = batch.weighted(batch.row_weights * fading)
-        again = totals(sites, batch, state.n_clusters)[0]
-        if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
-            raise ValueError(
-                "refine needs the rows absorbed so far, in order and with the weights they had; "
-                "these are others"
-            )
-        revisits = window.Schedule(None, sweeps, self.tol, self._given_merge_threshold())
-        kernel_for = partial(self._kernel, model)
-        kernel_for(batch)
-        self.epochs_ = []
-        held = (sites, batch, fading)
-        self._keep(window.revisit(model, state, *held, settings, revisits, kernel_for))
-        return self._relabel(X)._close_gaps()
-
-    def _close_gaps(self) -> Self:
-        """Give labels numbers without gaps: a cluster that is no row's likeliest has none."""
-        self.labels_ = np.unique(self.label_ids_, return_inverse=True)[1]
-        return self
-
-    def _relabel(self, X: Any) -> Self:
-        """Set the labels of rows as the posterior sees them now."""
-        batch = self._encode(self._model(), X)
-        found = [likeliest(joint[:, :-1]) for joint in self._log_joint_of(batch, new=False)]
-        self.labels_, self.probabilities_ = (
-            np.concatenate(part) for part in zip(*found, strict=True)
-        )
-        self.label_ids_ = self.cluster_ids_[self.labels_]
-        return self
-
-    def resolve_id(self, id: int) -> int | None:
-        """Return the id that a cluster lives on as after merges, or None if it is gone."""
-        born = self._fitted().next_id
-        if not 0 <= id < born:
-            raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {born - 1}")
-        return survivor(id, self.lineage_)
+    def _follow_likelihood(self, stream: Stream) -> None:
+        """Use a likelihood that was given since the last call, if the posterior can go on."""
+        before = self._used[-1] if self._used else self.likelihood
+        same = before is self.likelihood or (isinstance(before, str) and before == self.likelihood)
+        if not same and stream.phase is Phase.RUNNING:
+            names = list(getattr(self, "feature_names_in_", []))
+            stream.use_likelihood(self._open_likelihood().bound(names))

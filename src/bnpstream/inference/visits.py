@@ -84,9 +84,18 @@ class Absorbed(NamedTuple):
     rows: Trace
     responsibilities: Responsibilities
 
+    def part(self, start: int) -> "Absorbed":
+        """Return what became of the rows from `start` on."""
+        rows, (indptr, ids, shares) = self.rows, self.responsibilities
+        first = indptr[start]
+        kept = Responsibilities(indptr[start:] - first, ids[first:], shares[first:])
+        return Absorbed(rows.part(start, rows.ids.size), kept)
+
     @classmethod
     def of(cls, records: Sequence[Record]) -> "Absorbed":
         """Return what records say of their rows, as one."""
+        if len(records) == 1:
+            return cls(records[0].rows, records[0].responsibilities)
         return cls.joined([cls(record.rows, record.responsibilities) for record in records])
 
     @classmethod

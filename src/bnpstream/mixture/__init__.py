@@ -1,6 +1,6 @@
 """The posterior of a mixture: a few arrays, and what can be read off them."""
 
-from bnpstream.mixture.lineage import Event, survivor
+from bnpstream.mixture.lineage import Event, survivor, survivors
 from bnpstream.mixture.model import KernelArguments, Model
 from bnpstream.mixture.predict import (
     log_joint,
@@ -24,4 +24,5 @@ __all__ = [
     "log_marginals",
     "log_prior_weights",
     "survivor",
+    "survivors",
 ]

@@ -1,28 +1,63 @@
-"""Births, merges, deaths and retirements of clusters."""
+"""The history of clusters: births, merges, splits, deaths and retirements."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bnpstream.kernels.arrays import BIRTH, Events
 
-Kind = Literal["birth", "merge", "death", "retire"]
-KINDS: tuple[Kind, ...] = ("birth", "merge", "death", "retire")
+Kind = Literal["birth", "merge", "death", "retire", "split"]
+KINDS: tuple[Kind, ...] = ("birth", "merge", "death", "retire", "split")
 """In the order in which they are written down as numbers."""
+Level = Literal["cluster", "topic"]
+LEVELS: tuple[Level, ...] = ("cluster", "topic")
 
 
 class Event(NamedTuple):
-    """Something that happened to a cluster."""
+    """Something that happened to a cluster, or to a topic."""
 
     kind: Kind
     """"death": a revisit left it too light. "retire": it was forgotten, or made room for others."""
     id: int
-    """The cluster born, merged away, dropped or retired."""
+    """The cluster born, merged away, split, dropped or retired."""
     into: int | None
-    """The survivor of a merge."""
+    """The survivor of a merge; of a split the main heir, which may be `id` itself."""
     n_observations: int
     """Rows seen when it happened."""
     mass: float
     """Mass of the cluster `id` then (after its first row, for a birth)."""
+    others: tuple[int, ...] = ()
+    """Further heirs of a split."""
+    level: Level = "cluster"
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """Return the clusters that were there before and took part."""
+        if self.kind == "birth":
+            return ()
+        return (
+            (self.id, self.into) if self.kind == "merge" and self.into is not None else (self.id,)
+        )
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Return the clusters that came out of it."""
+        if self.kind == "birth":
+            return (self.id,)
+        return () if self.into is None else (self.into, *self.others)
+
+    def record(self) -> dict[str, Any]:
+        """Return the event as JSON; what is as usual is left out."""
+        found = self._asdict()
+        if not self.others:
+            del found["others"]
+        if self.level == "cluster":
+            del found["level"]
+        return found
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> "Event":
+        """Return the event that `record` described."""
+        return cls(**{**record, "others": tuple(record.get("others", ()))})
 
 
 def read_events(events: Events) -> list[Event]:
@@ -42,6 +77,8 @@ def read_events(events: Events) -> list[Event]:
 def survivor(id: int, events: Iterable[Event]) -> int | None:
     """Return the id that cluster `id` lives on as, or None if it died or was retired.
 
+    After a split that is the main heir.
+
     Examples
     --------
     >>> from bnpstream.mixture.lineage import Event, survivor
@@ -49,10 +86,25 @@ def survivor(id: int, events: Iterable[Event]) -> int | None:
     >>> survivor(3, log), survivor(2, log)
     (0, 2)
     """
+    found = survivors(id, (event._replace(others=()) for event in events))
+    return found[0] if found else None
+
+
+def survivors(id: int, events: Iterable[Event], level: Level = "cluster") -> list[int]:
+    """Return all ids that cluster `id` lives on as, the main heir first; none if it is gone.
+
+    Examples
+    --------
+    >>> from bnpstream.mixture.lineage import Event, survivors
+    >>> log = [Event("split", 3, 3, 500, 70.0, others=(8,)), Event("merge", 8, 5, 900, 20.0)]
+    >>> survivors(3, log), survivors(8, log)
+    ([3, 5], [5])
+    """
+    living = [id]
     for event in events:
-        if event.id == id and event.kind == "merge":
-            assert event.into is not None
-            id = event.into
-        elif event.id == id and event.kind in ("death", "retire"):
-            return None
-    return id
+        if event.level == level and event.kind != "birth" and event.id in living:
+            at = living.index(event.id)
+            heirs = [] if event.into is None else [event.into, *event.others]
+            living[at : at + 1] = heirs
+            living = list(dict.fromkeys(living))
+    return living

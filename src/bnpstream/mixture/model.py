@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.priors import Prior
 
+ENGINES = ("auto", "compiled", "reference")
+
 
 class KernelArguments(NamedTuple):
     """The parameters of prior and likelihood that select compiled loops, and the rows."""
@@ -22,10 +24,53 @@ class Model(NamedTuple):
     prior: Prior
     likelihood: Likelihood
 
+    def kernel_parameters(self, n_statistics: int) -> tuple[Any, Any]:
+        """Return the parameters of prior and likelihood for compiled loops; None: no twin."""
+        return self.prior.kernel_parameters(), self.likelihood.kernel_parameters(n_statistics)
+
     def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:
         """Return what compiled loops need for these rows, or None if a part has no twin."""
-        prior = self.prior.kernel_parameters()
-        likelihood = self.likelihood.kernel_parameters(batch.n_statistics)
-        if prior is None or likelihood is None or batch.kernel_rows is None:
+        return kernel_arguments(self.kernel_parameters(batch.n_statistics), batch, n_jobs)
+
+    def kernel_for(
+        self,
+        batch: Batch,
+        engine: str,
+        n_jobs: int = 1,
+        parameters: tuple[Any, Any] | None = None,
+    ) -> KernelArguments | None:
+        """Return what the compiled engine needs for these rows, or None for the reference.
+
+        Parameters
+        ----------
+        batch : Batch
+            Encoded rows.
+        engine : {"auto", "compiled", "reference"}
+            Which is wanted; ValueError if there is none of that name, or no compiled one.
+        n_jobs : int
+            Threads to use.
+        parameters : tuple, optional
+            What `kernel_parameters` returned, if that is known.
+        """
+        if engine not in ENGINES:
+            raise ValueError(f'engine must be "auto", "compiled" or "reference", got {engine!r}')
+        if engine == "reference":
             return None
-        return KernelArguments(prior, likelihood, batch.kernel_rows, n_jobs)
+        known = self.kernel_parameters(batch.n_statistics) if parameters is None else parameters
+        kernel = kernel_arguments(known, batch, n_jobs)
+        if engine == "compiled" and kernel is None:
+            raise ValueError(
+                f"{self.prior!r} with {self.likelihood!r} has no compiled engine; "
+                'use engine="auto" or engine="reference"'
+            )
+        return kernel
+
+
+def kernel_arguments(
+    parameters: tuple[Any, Any], batch: Batch, n_jobs: int
+) -> KernelArguments | None:
+    """Return what compiled loops need for some rows, or None if a part has no twin."""
+    prior, likelihood = parameters
+    if prior is None or likelihood is None or batch.kernel_rows is None:
+        return None
+    return KernelArguments(prior, likelihood, batch.kernel_rows, n_jobs)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
 from bnpstream.kernels.statistics.table import EMPTY, empty_table
 from bnpstream.likelihoods import Likelihood
-from bnpstream.mixture.lineage import KINDS, Event
+from bnpstream.mixture.lineage import KINDS, LEVELS, Event
 from bnpstream.mixture.sites import SiteBuffer
 from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.tables import dense_rows, write_rows
@@ -174,7 +174,13 @@ def window_from(
 
 
 def lineage_arrays(events: Sequence[Event]) -> Arrays:
-    """Return births, merges, deaths and retirements."""
+    """Return the events; further heirs and levels only where there are any."""
+    found: Arrays = {}
+    if any(event.others for event in events):
+        found["lineage.others"] = np.array([x for e in events for x in e.others], np.int64)
+        found["lineage.heirs"] = np.array([len(event.others) for event in events], np.int64)
+    if any(event.level != "cluster" for event in events):
+        found["lineage.levels"] = np.array([LEVELS.index(e.level) for e in events], np.uint8)
     into = [NOBODY if event.into is None else event.into for event in events]
     return {
         "lineage.kinds": np.array([KINDS.index(event.kind) for event in events], np.uint8),
@@ -182,14 +188,20 @@ def lineage_arrays(events: Sequence[Event]) -> Arrays:
         "lineage.into": np.array(into, np.int64),
         "lineage.times": np.array([event.n_observations for event in events], np.int64),
         "lineage.masses": np.array([event.mass for event in events], np.float64),
+        **found,
     }
 
 
 def lineage_from(arrays: Arrays) -> list[Event]:
     """Return the events that `lineage_arrays` described."""
     names = ("kinds", "ids", "into", "times", "masses")
-    columns = (arrays[f"lineage.{name}"].tolist() for name in names)
+    columns = [arrays[f"lineage.{name}"].tolist() for name in names]
+    n = len(columns[0])
+    ends = np.cumsum(arrays.get("lineage.heirs", np.zeros(n, np.int64))).tolist()
+    others = arrays.get("lineage.others", np.empty(0, np.int64)).tolist()
+    levels = arrays.get("lineage.levels", np.zeros(n, np.uint8)).tolist()
+    heirs = (tuple(others[start:end]) for start, end in zip([0, *ends], ends, strict=False))
     return [
-        Event(KINDS[kind], id, None if into == NOBODY else into, time, mass)
-        for kind, id, into, time, mass in zip(*columns, strict=True)
+        Event(KINDS[kind], id, None if into == NOBODY else into, time, mass, rest, LEVELS[level])
+        for kind, id, into, time, mass, rest, level in zip(*columns, heirs, levels, strict=True)
     ]

@@ -1,5 +1,7 @@
 """The last rows of a stream, kept with their sites so that they can be revisited."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,6 +67,11 @@ class Window:
         if len(self._parts) != 1:
             self._parts = [type(self._parts[0]).joined(self._parts)]
         return self._parts[0]
+
+    def change_rows(self, change: Callable[[Batch], Batch]) -> None:
+        """Replace the rows by what a function makes of them; their sites stay."""
+        if self._parts:
+            self._parts = [change(self.rows())]
 
     def batch(self) -> Batch:
         """Return all rows as one batch, with the weights that they have now."""

@@ -1,22 +1,20 @@
 """`StreamingMixture` for river."""
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-import numpy as np
 from river.base import Clusterer
-from scipy.special import logsumexp
 
-from bnpstream.estimators.base import require_whole, resolve_prior
-from bnpstream.estimators.visiting import settings_of
-from bnpstream.kernels.passes.steps import NEGLIGIBLE
+from bnpstream.engine import Phase, Settings, Stream, require_whole, resolve_prior
 from bnpstream.priors import Prior
-from bnpstream.river.counts import CountLearner, as_counted
-from bnpstream.river.learner import Floats, Learner, Record
-from bnpstream.river.numbers import NumberLearner, as_numbers
+from bnpstream.river.records import RECORD_ENCODERS, Kind, Record, encoder_for
+from bnpstream.storage.models import loading, read_model, save_model
 
-KINDS = ("auto", "counts", "gaussian")
+KINDS = get_args(Kind)
+FACE = " for river"
 
 
 class StreamingMixture(Clusterer):
@@ -46,6 +44,9 @@ class StreamingMixture(Clusterer):
     prefix_rows : int
         Records that base measures are taken from. A number that appears later is first used when
         a tenth as many values of it have been seen.
+    prune_threshold, revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, \
+max_clusters, max_memory, engine, half_life
+        As in `bnpstream.StreamingMixture`.
 
     Examples
     --------
@@ -63,118 +64,160 @@ class StreamingMixture(Clusterer):
     def __init__(
         self,
         prior: Prior | str = "dp",
-        likelihood: str = "auto",
+        likelihood: Kind = "auto",
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
         prefix_rows: int = 100,
+        *,
+        prune_threshold: float | None = None,
+        revisit: int | Literal["all"] = 0,
+        n_revisits: int = 1,
+        tol: float = 1e-4,
+        keep_sites: bool = False,
+        merge_threshold: float | Literal["auto"] | None = "auto",
+        merge_every: int = 1000,
+        max_clusters: int | None = None,
+        max_memory: int | str | None = None,
+        engine: Literal["auto", "compiled", "reference"] = "auto",
+        half_life: float | None = None,
     ) -> None:
-        self._settings = settings_of(
-            resolve_prior(prior), new_cluster_threshold, min_responsibility
-        )
         if likelihood not in KINDS:
             names = ", ".join(repr(kind) for kind in KINDS)
             raise ValueError(f"likelihood must be one of {names}, got {likelihood!r}")
-        require_whole("prefix_rows", prefix_rows, 1)
         self.prior = prior
         self.likelihood = likelihood
         self.new_cluster_threshold = new_cluster_threshold
         self.min_responsibility = min_responsibility
         self.prefix_rows = prefix_rows
-        self._prefix: list[Record] = []
-        self._learner: Learner | None = None
-        self._provisional: Learner | None = None
+        self.prune_threshold = prune_threshold
+        self.revisit = revisit
+        self.n_revisits = n_revisits
+        self.tol = tol
+        self.keep_sites = keep_sites
+        self.merge_threshold = merge_threshold
+        self.merge_every = merge_every
+        self.max_clusters = max_clusters
+        self.max_memory = max_memory
+        self.engine = engine
+        self.half_life = half_life
+        given = resolve_prior(prior)
+        settings = Settings(
+            prefix_rows=prefix_rows,
+            new_cluster_threshold=new_cluster_threshold,
+            min_responsibility=min_responsibility,
+            prune_threshold=prune_threshold,
+            revisit=revisit,
+            n_revisits=n_revisits,
+            tol=tol,
+            keep_sites=keep_sites,
+            merge_threshold=merge_threshold,
+            merge_every=merge_every,
+            max_clusters=max_clusters,
+            max_memory=max_memory,
+            engine=engine,
+            half_life=half_life,
+        )
+        # The threshold stays what it is at the start: a discount that is learnt keeps below it.
+        threshold = settings.visit(given).new_cluster_threshold
+        settings = replace(settings, new_cluster_threshold=threshold)
+        require_whole("prefix_rows", prefix_rows, 1)
+        self._stream = Stream(given, encoder_for(likelihood, prefix_rows), settings)
+
+    @property
+    def stream(self) -> Stream:
+        """Return the stream behind it: posterior, lineage, what was learnt."""
+        return self._stream
 
     @property
     def n_clusters(self) -> int:
         """Return the number of clusters so far."""
-        learner = self._current()
-        return 0 if learner is None else learner.state.n_clusters
+        empty = self._stream.phase is Phase.EMPTY
+        return 0 if empty else self._stream.answering.state.n_clusters
 
-    def learn_one(self, x: Record) -> None:
+    def learn_one(self, x: Record, w: float = 1.0, t: Any = None) -> None:
         """Absorb a record.
 
         Parameters
         ----------
         x : dict
             Features. If one is bad, ValueError names it and nothing is absorbed.
+        w : float
+            How many records it counts for.
+        t : float or datetime64, optional
+            When it came, with `half_life`.
         """
-        if self._learner is not None:
-            self._learner.learn([x])
-        else:
-            self._keep([x])
+        weights = None if w == 1.0 else [w]
+        self._stream.absorb([x], weights, None if t is None else [t])
 
-    def learn_many(self, X: Any) -> None:
+    def learn_many(self, X: Any, w: Any = None, t: Any = None) -> None:
         """Absorb the rows of a data frame in order; the same bits as one by one.
 
         Parameters
         ----------
         X : pandas.DataFrame
             Features; NaN where a record has none.
+        w, t : array-like of shape (n_rows,), optional
+            How many records each counts for, and when it came.
         """
         records = list(records_of(X))
-        if self._learner is not None:
-            self._learner.learn(records)
-        else:
-            self._keep(records)
+        if records:
+            self._stream.absorb(records, w, t)
+
+    def finish(self) -> None:
+        """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
+        self._stream.finish()
 
     def predict_one(self, x: Record) -> int:
         """Return the id of the likeliest cluster; 0, the first one's, before there is any.
 
         Ids are stable once there are `prefix_rows` records.
         """
-        learner = self._current()
-        if learner is None:
+        if self._stream.phase is Phase.EMPTY:
             return 0
-        scores = learner.log_joint(x, log_cut=0.0, new=False)[:-1]
-        return int(learner.state.ids[np.argmax(scores)])
+        posterior = self._stream.posterior
+        return int(posterior.ids[posterior.best(self._stream.view([x]))[0]])
 
     def predict_proba_one(self, x: Record) -> dict[int, float]:
         """Return the responsibility of every cluster by id; a new one is left out."""
-        learner = self._current()
-        if learner is None:
+        if self._stream.phase is Phase.EMPTY:
             return {}
-        scores: Floats = learner.log_joint(x, log_cut=NEGLIGIBLE, new=False)[:-1]
-        shares = np.exp(scores - logsumexp(scores))
-        return dict(zip(learner.state.ids.tolist(), shares.tolist(), strict=True))
+        posterior = self._stream.posterior
+        shares = posterior.responsibilities(self._stream.view([x]))[0]
+        return dict(zip(posterior.ids.tolist(), shares.tolist(), strict=True))
 
     def score_one(self, x: Record) -> float:
         """Return the log predictive of a record, a new cluster included; NaN before any record."""
-        learner = self._current()
-        if learner is None:
+        if self._stream.phase is Phase.EMPTY:
             return math.nan
-        return float(logsumexp(learner.log_joint(x, log_cut=NEGLIGIBLE, new=True)))
+        return float(self._stream.posterior.log_predictives(self._stream.view([x]))[0])
 
-    def _keep(self, records: list[Record]) -> None:
-        """Keep records until there are enough to begin with, then learn them in order."""
-        check = as_counted if self.likelihood == "counts" else as_numbers
-        for record in records:
-            check(record)
-        kept = [*self._prefix, *(dict(record) for record in records)]
-        enough = len(kept) >= self.prefix_rows
-        self._learner = self._learned(kept) if enough else None
-        self._prefix = [] if enough else kept
-        self._provisional = None
+    def novelty_one(self, x: Record) -> float:
+        """Return the responsibility of a new cluster; 1 before any record."""
+        if self._stream.phase is Phase.EMPTY:
+            return 1.0
+        return float(self._stream.posterior.novelty(self._stream.view([x]))[0])
 
-    def _learned(self, records: list[Record]) -> Learner:
-        """Return a posterior of some records, base measures taken from the first."""
-        first, kind = records[: self.prefix_rows], self.likelihood
-        if kind == "auto":
-            kind = "counts" if all(map(_is_counted, first)) else "gaussian"
-        model = (resolve_prior(self.prior), self._settings)
-        needed = max(self.prefix_rows // 10, min(2, self.prefix_rows))
-        learner = (
-            CountLearner(*model, first)
-            if kind == "counts"
-            else NumberLearner(*model, first, needed)
-        )
-        learner.learn(records)
-        return learner
+    def save(self, path: str | Path) -> None:
+        """Save everything to a directory: settings as JSON, arrays as safetensors, no pickle."""
+        settings = {name: getattr(self, name) for name in self._get_params()}
+        save_model(Path(path), type(self).__name__ + FACE, settings, self._stream)
 
-    def _current(self) -> Learner | None:
-        """Return the posterior, a throw-away one while records are kept, None without records."""
-        if self._learner is None and self._provisional is None and self._prefix:
-            self._provisional = self._learned(self._prefix)
-        return self._learner or self._provisional
+    @classmethod
+    def load(cls, path: str | Path, *, classes: Iterable[type] = ()) -> "StreamingMixture":
+        """Return the model that was saved in a directory.
+
+        Parameters
+        ----------
+        path : str or Path
+            What `save` was given.
+        classes : iterable of type
+            Priors of your own, dataclasses, that it was saved with.
+        """
+        saved = read_model(Path(path), cls.__name__ + FACE, classes)
+        with loading(Path(path)):
+            model = cls(**saved.settings)
+            model._stream = saved.stream(model._stream, RECORD_ENCODERS)
+        return model
 
 
 def records_of(X: Any) -> Iterator[Record]:
@@ -189,8 +232,3 @@ def records_of(X: Any) -> Iterator[Record]:
         return
     for record in X.to_dict("records"):
         yield {name: value for name, value in record.items() if value == value}
-
-
-def _is_counted(record: Record) -> bool:
-    numbers = as_numbers(record).values()
-    return all(number >= 0.0 and number.is_integer() for number in numbers)

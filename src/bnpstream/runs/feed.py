@@ -261,7 +261,7 @@ class Feed:
     def log_events(self, events: list[Event]) -> None:
         """Write what became of clusters."""
         if self.writer is not None:
-            self.writer.logs["lineage"].append([event._asdict() for event in events])
+            self.writer.logs["lineage"].append([event.record() for event in events])
 
     def _finish(
         self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]

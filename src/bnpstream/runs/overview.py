@@ -87,7 +87,7 @@ class Run:
 
     def events(self) -> list[Event]:
         """Return births, merges, deaths and retirements up to the checkpoint."""
-        return [Event(**event) for event in read_log(self.folder, "lineage", self.document)]
+        return [Event.of(event) for event in read_log(self.folder, "lineage", self.document)]
 
     def names(self) -> list[str]:
         """Return what the columns of `means_` are called."""
@@ -239,7 +239,7 @@ class _Features:
 
     def mean(self, k: int) -> Floats:
         """Return the mean parameters of a cluster."""
-        return self._model.mean_of(int(self._order[k]))
+        return self._model.means_of(self._order[k : k + 1])[0]
 
     def of(self, k: int) -> tuple[list[Feature], list[Feature]]:
         """Return the likeliest and the most lifted features of a cluster."""

@@ -1,9 +1,9 @@
 """What is found out from the stream itself: base measures and priors, learnt or searched for."""
 
+from bnpstream.engine.learner import Learner, Trial
+from bnpstream.engine.partition import learnt_prior
 from bnpstream.search.grid_search import GridResult, Point, grid_search, replicate
 from bnpstream.search.grids import distinct, paper_grid
-from bnpstream.search.learner import Learner, Trial
-from bnpstream.search.partition import learnt_prior
 
 __all__ = [
     "GridResult",

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bnpstream.engine.ascent import search
+from bnpstream.engine.partition import learnt_prior
 from bnpstream.inference import adf
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint, log_joint_where
 from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.priors import Prior
-from bnpstream.search.ascent import search
-from bnpstream.search.partition import learnt_prior
 
 Floats = NDArray[np.float64]
 KernelFor = Callable[[Model, Batch], KernelArguments | None]

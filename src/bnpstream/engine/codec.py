@@ -10,7 +10,6 @@ import numpy as np
 from bnpstream import likelihoods, priors
 from bnpstream.likelihoods.product import _Words
 from bnpstream.likelihoods.vocabulary import OpenVocabulary
-from bnpstream.storage import RunError
 
 KNOWN: tuple[type, ...] = (
     priors.GeneralizedGamma,
@@ -29,7 +28,7 @@ KNOWN: tuple[type, ...] = (
 )
 
 
-class UnknownClassError(RunError, ValueError):
+class UnknownClassError(Exception):
     """Something was saved with a class that has to be named on loading."""
 
 

@@ -1,0 +1,92 @@
+"""Checks of single values: what is wrong with one, and what would be right."""
+
+import re
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+EPOCH, SECOND = np.datetime64(0, "s"), np.timedelta64(1, "s")
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def require_whole(name: str, value: Any, least: int) -> int:
+    """Return a whole number >= least, or say what is allowed."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)
+
+
+def require_number(name: str, value: Any, low: float, high: float) -> float:
+    """Return a number in [low, high), or say what is allowed."""
+    if not isinstance(value, Real) or not low <= float(value) < high:
+        raise ValueError(f"{name} must be in [{low:g}, {high:g}), got {value!r}")
+    return float(value)
+
+
+def require_bytes(value: Any) -> int:
+    """Return an amount of memory in bytes, given as a number or such as "512MB".
+
+    Examples
+    --------
+    >>> require_bytes(1000), require_bytes("1.5 kB"), require_bytes("2GB")
+    (1000, 1500, 2000000000)
+    """
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?)B?\s*", value, re.IGNORECASE)
+        if found is not None:
+            return int(float(found[1]) * UNITS[found[2].upper()])
+    elif isinstance(value, Integral) and int(value) >= 1:
+        return int(value)
+    raise ValueError(f'max_memory must be bytes, or such as "512MB" or "2GB", got {value!r}')
+
+
+def require_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Return one weight >= 0 per row, or None if all are one."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must be one number per row, {n_rows}, got an array of shape "
+            f"{weights.shape}"
+        )
+    bad = ~((weights >= 0) & np.isfinite(weights))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"sample_weight[{row}] must be finite and >= 0, got {weights[row]}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for all rows: at least one must count")
+    return None if (weights == 1.0).all() else weights
+
+
+def require_stamps(timestamps: Any, n_rows: int) -> Floats:
+    """Return one time per row as a number, seconds for datetime64; ValueError names a bad one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> require_stamps(np.array(["1970-01-01", "1970-01-02"], "datetime64[D]"), 2)
+    array([    0., 86400.])
+    """
+    given = np.asarray(timestamps)
+    if given.dtype.kind not in "biufM":
+        raise ValueError(
+            f"timestamps must be numbers or datetime64, got an array of {given.dtype}: "
+            "numpy.asarray(timestamps, 'datetime64[us]') makes such of dates"
+        )
+    if given.shape != (n_rows,):
+        raise ValueError(
+            f"timestamps must be one per row, {n_rows}, got an array of shape {given.shape}"
+        )
+    seconds = (given - EPOCH) / SECOND if given.dtype.kind == "M" else given.astype(np.float64)
+    bad = ~np.isfinite(seconds)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"row {row}, its timestamp is {given[row]}: it must be a finite time")
+    return seconds

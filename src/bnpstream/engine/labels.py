@@ -1,0 +1,76 @@
+"""What is said of the rows of a call: their clusters, how sure that is, and how new they are."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bnpstream.engine.stream import Absorption, Checked, Stream
+
+Floats = NDArray[np.float64]
+
+
+class Labels(NamedTuple):
+    """What is said of n rows."""
+
+    positions: NDArray[np.intp]
+    """Of the likeliest cluster among the ids in ascending order."""
+    ids: NDArray[np.int64]
+    """Its stable id."""
+    shares: Floats
+    """Its responsibility."""
+    log_evidence: Floats
+    """Log predictive one step ahead."""
+    novelty: Floats
+    """Responsibility of a new cluster."""
+
+
+def labels_of(stream: Stream, given: Checked, *, anew: bool = False) -> Labels:
+    """Return what is said of the rows of the last call of a stream.
+
+    The cluster of a row is the likeliest one when it arrived; the likeliest one now if rows were
+    revisited meanwhile, if that one is gone, or if the row has weight zero.
+
+    Parameters
+    ----------
+    stream : Stream
+        Has just absorbed or kept the rows; while they are kept, a throw-away posterior answers.
+    given : Checked
+        The rows.
+    anew : bool
+        Whether rows were revisited since they were absorbed.
+    """
+    answering = stream.answering
+    assert answering.last is not None
+    absorption = answering.last.own()
+    absorption = absorption._replace(revised=absorption.revised or anew)
+    rows, known = absorption.absorbed.rows, answering.posterior.ids
+    if not absorption.revised and rows.ids.size == given.n_rows:
+        positions = np.searchsorted(known, rows.ids)
+        if (known[np.minimum(positions, known.size - 1)] == rows.ids).all():
+            return Labels(positions, rows.ids, rows.shares, rows.log_evidence, rows.novelty)
+    return _labelled_anew(answering, given, absorption)
+
+
+def _labelled_anew(stream: Stream, given: Checked, absorption: Absorption) -> Labels:
+    """Return what is said of rows some of which have to be looked at again."""
+    posterior, encoder, n = stream.posterior, stream.encoder, given.n_rows
+    rows, places, known = absorption.absorbed.rows, absorption.places, posterior.ids
+    found = Labels(np.empty(n, np.intp), np.empty(n, np.int64), *np.empty((3, n)))
+    found.ids[places], found.shares[places] = rows.ids, rows.shares
+    found.log_evidence[places], found.novelty[places] = rows.log_evidence, rows.novelty
+    absent = np.setdiff1d(np.arange(n), places)
+    again = np.arange(n)
+    if not absorption.revised:
+        again = np.union1d(places[~np.isin(rows.ids, known)], absent)
+    prepared = given.rows if given.prefix is None else encoder.prepared(given.rows)
+    if absent.size > 0:
+        joint = np.concatenate(posterior.log_joint(encoder.view(prepared.chosen(absent))))
+        found.log_evidence[absent] = logsumexp(joint, axis=1)
+        found.novelty[absent] = np.exp(joint[:, -1] - found.log_evidence[absent])
+    if again.size > 0:
+        batch = encoder.view(prepared.chosen(again))
+        _, found.ids[again], found.shares[again] = posterior.assigned(batch)
+    found.positions[:] = np.searchsorted(known, found.ids)
+    return found

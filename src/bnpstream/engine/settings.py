@@ -1,0 +1,171 @@
+"""The settings of a stream: what a user may choose, checked once."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from bnpstream.engine.checks import require_bytes, require_number, require_whole
+from bnpstream.inference.budget import Budget
+from bnpstream.inference.response import Settings as VisitSettings
+from bnpstream.inference.window import Schedule
+from bnpstream.mixture.model import ENGINES
+from bnpstream.priors import Prior
+
+LOWEST_DEFAULT_THRESHOLD = 0.1
+EVEN_ODDS = 0.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a stream is absorbed, revisited, merged and forgotten.
+
+    Every face offers these under the same names; `StreamingMixture` explains them.
+
+    Parameters
+    ----------
+    prefix_rows : int
+        Initial rows used to learn unset parameters.
+    new_cluster_threshold : float, optional
+        epsilon: a row opens a cluster if the responsibility of a new one is larger.
+    min_responsibility : float
+        The cut, as a fraction of the best score of a row.
+    prune_threshold : float, optional
+        A cluster left with less mass is dropped; by default the opening threshold.
+    n_passes : int
+        Passes over rows that are all given at once.
+    revisit : int or "all"
+        Rows in the window.
+    n_revisits : int
+        Sweeps over a full window.
+    tol : float
+        Sweeps end early when responsibilities move by no more than this on average.
+    keep_sites : bool
+        Whether to keep what every row contributed.
+    merge_threshold : float, "auto" or None
+        Log odds that a merge must exceed.
+    merge_every : int
+        Rows between merges where there is no window.
+    max_clusters : int, optional
+        Most clusters.
+    max_memory : int or str, optional
+        Most bytes of the posterior.
+    engine : {"auto", "compiled", "reference"}
+        Compiled loops or NumPy.
+    n_jobs : int
+        Threads that predict.
+    half_life : float, optional
+        Rows, or time, after which a row counts for half.
+    """
+
+    prefix_rows: int = 500
+    new_cluster_threshold: float | None = None
+    min_responsibility: float = 1e-4
+    prune_threshold: float | None = None
+    n_passes: int = 1
+    revisit: int | Literal["all"] = 0
+    n_revisits: int = 1
+    tol: float = 1e-4
+    keep_sites: bool = False
+    merge_threshold: float | Literal["auto"] | None = "auto"
+    merge_every: int = 1000
+    max_clusters: int | None = None
+    max_memory: int | str | None = None
+    engine: Literal["auto", "compiled", "reference"] = "auto"
+    n_jobs: int = 1
+    half_life: float | None = None
+
+    def check(self, prior: Prior) -> None:
+        """Raise ValueError for a setting that cannot be, also where it is not used."""
+        require_whole("prefix_rows", self.prefix_rows, 1)
+        if self.engine not in ENGINES:
+            raise ValueError(
+                f'engine must be "auto", "compiled" or "reference", got {self.engine!r}'
+            )
+        value: Any = self.half_life
+        if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+            raise ValueError(
+                f"half_life must be a finite number > 0 of rows or of time, or None, got {value!r}"
+            )
+        self.schedule(all_rows=False)
+        self.visit(prior)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """Return how many clusters and how much memory the posterior may have."""
+        if self.max_clusters is not None:
+            require_whole("max_clusters", self.max_clusters, 2)
+        memory = None if self.max_memory is None else require_bytes(self.max_memory)
+        return Budget(self.max_clusters, memory)
+
+    def visit(self, prior: Prior) -> VisitSettings:
+        """Return how a row is visited, with the prior's defaults for what is None."""
+        sigma, threshold = prior.smallest_mass, self.new_cluster_threshold
+        if threshold is None:
+            threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
+        if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):
+            raise ValueError(
+                f"new_cluster_threshold (epsilon) must be in [{sigma:g}, 1), not below the prior's "
+                f"discount {sigma:g} (a cluster opened with less mass has no weight), "
+                f"got {threshold!r}"
+            )
+        cut = require_number("min_responsibility", self.min_responsibility, 0.0, 1.0)
+        prune = threshold if self.prune_threshold is None else self.prune_threshold
+        least = require_number("prune_threshold", prune, 0.0, 1.0)
+        return VisitSettings(float(threshold), cut, least, self.budget)
+
+    @property
+    def most_discount(self) -> float:
+        """Return the largest discount that a prior may learn: a given threshold bounds it."""
+        given = self.new_cluster_threshold
+        return 1.0 if given is None else float(given)
+
+    def schedule(self, *, all_rows: bool) -> Schedule | None:
+        """Return when rows are revisited and clusters merged, or None for plain ADF.
+
+        Parameters
+        ----------
+        all_rows : bool
+            Whether all rows are given at once, so that `n_passes` counts.
+        """
+        n_passes = require_whole("n_passes", self.n_passes, 1)
+        size = None if self.revisit == "all" else require_whole("revisit", self.revisit, 0)
+        n_revisits = require_whole("n_revisits", self.n_revisits, 1)
+        merge_every = require_whole("merge_every", self.merge_every, 1)
+        require_number("tol", self.tol, 0.0, np.inf)
+        if n_passes > 1 and size != 0:
+            raise ValueError(
+                f"n_passes={n_passes} revisits all rows of fit and revisit={self.revisit!r} those "
+                "of a stream: give one of them"
+            )
+        if self.keep_sites and size != 0:
+            raise ValueError(
+                f"keep_sites=True keeps all sites, revisit={self.revisit!r} the rows too: give one"
+            )
+        merging = (self.tol, self.merge_odds)
+        if all_rows and n_passes > 1:
+            return Schedule(None, n_passes - 1, *merging)
+        if size != 0:
+            return Schedule(size, n_revisits, *merging)
+        if self.keep_sites:
+            return Schedule(None, 0, *merging)
+        if self.merge_odds is not None:
+            return Schedule(merge_every, 0, *merging)
+        return None
+
+    @property
+    def merge_odds(self) -> float | None:
+        """Return the log odds that merges along the stream must exceed; None if there are none."""
+        if self.merge_threshold is None or self.merge_threshold == "auto":
+            return None
+        return require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
+
+    def last_merges(self, schedule: Schedule) -> Schedule | None:
+        """Return a schedule of merges for when all passes are done, as "auto" asks for; or None."""
+        all_passes = schedule.size is None and schedule.n_revisits > 0
+        if self.merge_threshold == "auto" and all_passes:
+            return dataclasses.replace(schedule, merge_threshold=EVEN_ODDS)
+        return None

@@ -1,0 +1,186 @@
+"""A stream as arrays and a JSON document, and back.
+
+Nothing in a snapshot depends on how the rows were split into calls, and no code is in it: classes
+are made by name, and only those that are known.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.engine.codec import decode, encode
+from bnpstream.engine.encoder import Encoder, FixedColumns
+from bnpstream.engine.learner import Learner
+from bnpstream.engine.prefix import Prefix
+from bnpstream.engine.settings import Settings
+from bnpstream.engine.stream import Phase, Stream
+from bnpstream.engine.vocabulary import GrowingVocabulary
+from bnpstream.inference import ep, window
+from bnpstream.inference.forgetting import Clock
+from bnpstream.mixture.snapshot import (
+    lineage_arrays,
+    lineage_from,
+    state_arrays,
+    state_from,
+    window_arrays,
+    window_from,
+)
+from bnpstream.priors import Prior
+
+Arrays = dict[str, NDArray[Any]]
+Document = dict[str, Any]
+
+ENCODERS: dict[str, type[Encoder]] = {
+    encoder.name: encoder for encoder in (FixedColumns, GrowingVocabulary)
+}
+
+
+class Snapshot(NamedTuple):
+    """A stream at one moment."""
+
+    document: Document
+    """JSON."""
+    arrays: Arrays
+
+
+def snapshot(stream: Stream) -> Snapshot:
+    """Return all that it takes to go on with a stream.
+
+    Parameters
+    ----------
+    stream : Stream
+        Between two calls, or two steps of `Stream.finishing`.
+    """
+    arrays: Arrays = {}
+    encoder: Document = {"name": stream.encoder.name}
+    stream.encoder.save_into(encoder, arrays)
+    document: Document = {
+        "phase": stream.phase.value,
+        "encoder": encoder,
+        "given_prior": encode(stream.given_prior),
+        "prior": encode(stream.prior),
+    }
+    if stream.phase is Phase.PREFIX:
+        document["prefix"] = _save_prefix(stream, arrays)
+    if stream.phase is Phase.RUNNING:
+        document["clock"] = None if stream.clock is None else asdict(stream.clock)
+        document["keep_rows"] = stream.window.keep_rows
+        document["epochs"] = [encode(tuple(epoch._replace(events=[]))) for epoch in stream.epochs]
+        finishing = stream.progress
+        document["finishing"] = None if finishing is None else [finishing[0], list(finishing[1])]
+        if stream.learner is not None:
+            stream.learner.save_into(document, arrays)
+        arrays |= state_arrays(stream.state) | lineage_arrays(stream.lineage)
+        arrays |= window_arrays(stream.window)
+    return Snapshot(document, arrays)
+
+
+def restore(
+    found: Snapshot,
+    settings: Settings,
+    classes: Iterable[type] = (),
+    encoders: dict[str, type[Encoder]] = ENCODERS,
+) -> Stream:
+    """Return the stream that `snapshot` was taken of; ValueError if it cannot be one.
+
+    Parameters
+    ----------
+    found : Snapshot
+        What was saved.
+    settings : Settings
+        Those that it had.
+    classes : iterable of type
+        Dataclasses that it may name besides those of the package.
+    encoders : dict
+        By name.
+    """
+    document, arrays = found
+    classes = list(classes)
+    encoder = encoders[document["encoder"]["name"]].load_from(document["encoder"], arrays, classes)
+    phase = Phase(document["phase"])
+    stream = Stream(decode(document["given_prior"], classes), encoder, settings)
+    if phase is Phase.PREFIX:
+        stream.resume_prefix(_load_prefix(encoder, document["prefix"], arrays))
+    if phase is Phase.RUNNING:
+        learner = None
+        if "learner" in document:
+            learner = Learner.load_from(document, arrays, encoder.likelihood)
+        state = state_from(arrays, paired=encoder.likelihood.paired)
+        kept = window_from(arrays, encoder.likelihood, state, keep_rows=document["keep_rows"])
+        stream.resume(state, kept, lineage_from(arrays))
+        stream.adopt(decode(document["prior"], classes), None, learner)
+        stream.clock = None if document["clock"] is None else Clock(**document["clock"])
+        stream.epochs = [ep.Epoch(*decode(epoch)) for epoch in document["epochs"]]
+        if document["finishing"] is not None:
+            stage, progress = document["finishing"]
+            stream.progress = (stage, window.Progress(*progress))
+    return stream
+
+
+def _save_prefix(stream: Stream, arrays: Arrays) -> Document:
+    """Return rows that wait, as a document; what is an array goes there."""
+    prefix = stream.prefix
+    document: Document = {"n_last": prefix.n_last}
+    stream.encoder.save_rows(prefix.rows(), document, arrays)
+    if (weights := prefix.weights()) is not None:
+        arrays["prefix.weights"] = weights
+    if (stamps := prefix.stamps()) is not None:
+        arrays["prefix.stamps"] = stamps
+    return document
+
+
+def _load_prefix(encoder: Encoder, document: Document, arrays: Arrays) -> Prefix:
+    """Return rows that wait."""
+    rows = encoder.load_rows(document, arrays)
+    n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
+    weights, stamps = arrays.get("prefix.weights", np.ones(n)), arrays.get("prefix.stamps")
+    prefix, first = Prefix(), n - document["n_last"]
+    for part in (slice(0, first), slice(first, n)):
+        if part.stop > part.start:
+            times = None if stamps is None else stamps[part]
+            prefix = prefix.with_rows(rows[part], weights[part], times)
+    return prefix
+
+
+def from_format_1(
+    document: Document, arrays: Arrays, given: Prior, vocabulary: Document
+) -> Snapshot:
+    """Return a snapshot as format 1 had it: estimators saved themselves, each in its own way.
+
+    Parameters
+    ----------
+    document, arrays
+        What a `StreamingMixture` or `DocumentMixture` saved.
+    given : Prior
+        The prior among its settings.
+    vocabulary : dict
+        Settings of a vocabulary that grows; empty for fixed columns.
+    """
+    found: Document = {"given_prior": encode(given), "phase": "empty"}
+    kept = document.get("prefix")
+    if vocabulary:
+        found["encoder"] = {"name": GrowingVocabulary.name, "learn_total": True, **vocabulary}
+        if kept:
+            found["prefix"] = {"documents": kept, "n_last": 0}
+        elif "base" in document:
+            found["encoder"]["base"] = document["base"]
+            arrays = {"window.indptr": np.zeros(1, np.int64), **arrays}
+            arrays |= {"window.slots": np.empty(0, np.int64), "window.shares": np.empty(0)}
+    elif kept:
+        found["encoder"] = {"name": FixedColumns.name, "likelihood": kept["likelihood"]}
+        found["prefix"] = kept
+    elif "likelihood" in document:
+        found["encoder"] = {"name": FixedColumns.name, "likelihood": document["likelihood"]}
+    found["prior"] = document.get("prior", found["given_prior"])
+    if kept:
+        found["phase"] = "prefix"
+    elif "masses" in arrays:
+        found["phase"] = "running"
+        found |= {name: document[name] for name in ("learner",) if name in document}
+        found["clock"], found["finishing"] = document.get("clock"), document.get("finishing")
+        found["keep_rows"] = document.get("keep_rows", False)
+        found["epochs"] = document.get("epochs", [])
+    return Snapshot(found, arrays)

@@ -1,0 +1,614 @@
+"""`Stream`: one object that owns a posterior and everything that depends on its history."""
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from enum import Enum
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.engine.checks import require_stamps, require_weights, require_whole
+from bnpstream.engine.encoder import Encoder
+from bnpstream.engine.learner import Learner, Trial
+from bnpstream.engine.posterior import Posterior
+from bnpstream.engine.prefix import Prefix
+from bnpstream.engine.settings import Settings
+from bnpstream.inference import adf, ep, window
+from bnpstream.inference.forgetting import Clock, Ticks
+from bnpstream.inference.merge import join_into
+from bnpstream.inference.tree import MergeTree
+from bnpstream.inference.visits import Absorbed, Record
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
+from bnpstream.mixture.sites import totals
+from bnpstream.mixture.window import Window
+from bnpstream.priors import Prior
+
+Floats = NDArray[np.float64]
+
+SAME_ROWS = 1e-6
+"""Rows given again must add up to the posterior as closely as this."""
+
+
+class Phase(Enum):
+    """How far a stream has come."""
+
+    EMPTY = "empty"
+    """No row has come."""
+    PREFIX = "prefix"
+    """The first rows are kept: what is left open will be learnt from them."""
+    RUNNING = "running"
+    """Rows are absorbed as they come."""
+
+
+class Checked(NamedTuple):
+    """Rows that can be absorbed: everything that could be wrong with them was looked at."""
+
+    encoder: Encoder
+    rows: Any
+    """Prepared by the encoder; or as given, if they are going to be kept."""
+    n_rows: int
+    weights: Floats | None
+    stamps: Floats | None
+    prefix: Prefix | None
+    """The prefix with these rows, if they are going to be kept."""
+
+
+class Absorption(NamedTuple):
+    """What became of rows that were absorbed by one call."""
+
+    absorbed: Absorbed
+    """Of every row, those that had waited in the prefix first; rows of weight zero are left out."""
+    places: NDArray[np.intp]
+    """Where each of these rows is among all rows that were to be absorbed."""
+    n_waited: int
+    """How many of all rows had waited."""
+    revised: bool
+    """Whether earlier rows were revisited, or clusters merged, meanwhile."""
+
+    def own(self) -> "Absorption":
+        """Return what became of the rows of the call alone."""
+        first = int(np.searchsorted(self.places, self.n_waited))
+        if first == 0 and self.n_waited == 0:
+            return self
+        places = self.places[first:] - self.n_waited
+        return Absorption(self.absorbed.part(first), places, 0, self.revised)
+
+
+class Parameters(NamedTuple):
+    """What compiled loops need of a model, made once."""
+
+    model: Model
+    n_statistics: int
+    parts: tuple[Any, Any]
+    """Of the prior, and of the likelihood."""
+
+
+class Stream:
+    """A posterior over clusters, and all that it takes to go on with it.
+
+    Any split of the same rows into calls gives the same bits.
+
+    Parameters
+    ----------
+    prior : Prior
+        How clusters arise; it may be learnt along the stream.
+    encoder : Encoder
+        What rows look like in a cluster, and how they are encoded.
+    settings : Settings
+        How rows are absorbed.
+    all_rows : bool
+        Whether one call gives all rows, so that `n_passes` counts.
+
+    Attributes
+    ----------
+    phase : Phase
+        How far it has come.
+    encoder : Encoder
+        Owns the likelihood, and the columns if they grow.
+    state : MixtureState
+        The posterior.
+    prefix : Prefix
+        Rows kept until there are enough; empty from then on.
+    learner : Learner or None
+        Learns what prior and base measure leave open.
+    clock : Clock or None
+        How far forgetting has come, with a half-life.
+    window : Window
+        Rows that can still be revisited, and what every row contributed.
+    lineage : list of Event
+        Births, merges, deaths and retirements since the start.
+    epochs : list of Epoch
+        What every sweep of the last call did.
+    last : Absorption or None
+        What became of the rows that were absorbed last.
+    progress : (int, Progress) or None
+        Between two steps of `finishing`: its stage, and what of that is done.
+    """
+
+    def __init__(
+        self, prior: Prior, encoder: Encoder, settings: Settings, *, all_rows: bool = False
+    ) -> None:
+        self.encoder, self.phase = encoder, Phase.EMPTY
+        self.prefix, self.window = Prefix(), Window()
+        self.learner: Learner | None = None
+        self.clock: Clock | None = None
+        self.lineage: list[Event] = []
+        self.epochs: list[ep.Epoch] = []
+        self.last: Absorption | None = None
+        self._state: MixtureState | None = None
+        self.progress: tuple[int, window.Progress] | None = None
+        self._provisional: Stream | None = None
+        self._given_prior = self._prior = prior
+        self.configure(settings, all_rows=all_rows)
+
+    def resume_prefix(self, prefix: Prefix) -> None:
+        """Go on with rows that were kept."""
+        self.prefix, self.phase = prefix, Phase.PREFIX
+
+    def resume(self, state: MixtureState, kept: Window, lineage: list[Event]) -> None:
+        """Go on with a posterior, the rows that can be revisited, and its history."""
+        self._state, self.window, self.lineage = state, kept, lineage
+        self.prefix, self.phase = Prefix(), Phase.RUNNING
+
+    # Settings, prior and likelihood: what a user may change between two calls.
+
+    def configure(self, settings: Settings, *, all_rows: bool = False) -> None:
+        """Use other settings from now on.
+
+        Parameters
+        ----------
+        settings : Settings
+            ValueError says which cannot be.
+        all_rows : bool
+            Whether one call gives all rows, so that `n_passes` counts.
+        """
+        settings.check(self._prior)
+        self.settings = settings
+        self._schedule = settings.schedule(all_rows=all_rows)
+        self._forget_derived()
+
+    @property
+    def revisits(self) -> bool:
+        """Return whether rows are revisited, clusters merged, or sites kept."""
+        return self._schedule is not None
+
+    def use_prior(self, prior: Prior) -> None:
+        """Use a prior that was given since the last call; the one given before goes on learning."""
+        if prior != self._given_prior:
+            self._given_prior = prior
+            self._adopt_prior(prior)
+        self._follow_prior()
+
+    def use_likelihood(self, likelihood: Likelihood) -> None:
+        """Use a likelihood that was given since the last call; no other is learnt from then on."""
+        if not likelihood.is_informed:
+            raise ValueError(
+                f"likelihood {likelihood!r} is to be learnt from the first rows, but these "
+                "are absorbed: give all its parameters, or call fit"
+            )
+        if not likelihood.continues(self.likelihood):
+            raise ValueError(
+                f"likelihood {likelihood!r} needs other statistics than {self.likelihood!r}, "
+                "which the rows so far were absorbed with: call fit"
+            )
+        self.encoder.use(likelihood)
+        self._forget_derived()
+        if self.learner is not None:
+            self.learner.scale = None
+
+    def adopt(self, prior: Prior, likelihood: Likelihood | None, learner: Learner | None) -> None:
+        """Take over what another copy of this stream has learnt; None keeps the likelihood."""
+        self._adopt_prior(prior)
+        if likelihood is not None:
+            self.encoder.use(likelihood)
+        self.learner = learner
+
+    def _adopt_prior(self, prior: Prior) -> None:
+        self._prior = prior
+        self._forget_derived()
+
+    def _adopt(self, model: Model) -> None:
+        self._adopt_prior(model.prior)
+        self.encoder.use(model.likelihood)
+
+    def _follow_prior(self) -> None:
+        """Begin to learn what a prior leaves open."""
+        if self._prior.learn and self.learner is None and self._state is not None:
+            self.learner = Learner(self.settings.prefix_rows)
+            self.learner.skip(self._state.n_observations)
+
+    def _forget_derived(self) -> None:
+        self._visits: tuple[Prior, adf.Settings] | None = None
+        self._parameters: Parameters | None = None
+        self._provisional = None
+
+    # What a stream is made of.
+
+    @property
+    def prior(self) -> Prior:
+        """Return the prior as it was given, or what was learnt of it since."""
+        return self._prior
+
+    @property
+    def given_prior(self) -> Prior:
+        """Return the prior as it was given."""
+        return self._given_prior
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Return the likelihood, with what has been learnt of it."""
+        return self.encoder.likelihood
+
+    @property
+    def model(self) -> Model:
+        """Return prior and likelihood as they are now."""
+        return Model(self._prior, self.encoder.likelihood)
+
+    @property
+    def state(self) -> MixtureState:
+        """Return the posterior of the rows absorbed; there is none before the prefix is full."""
+        if self._state is None:
+            raise ValueError("no row has been absorbed so far: absorb some, or call finish")
+        return self._state
+
+    @property
+    def n_rows(self) -> int:
+        """Return the rows absorbed or kept; rows of weight zero that were absorbed do not count."""
+        return self.prefix.n_rows if self._state is None else self._state.n_observations
+
+    @property
+    def visits(self) -> adf.Settings:
+        """Return how a row is visited under the prior as it is now."""
+        return self._visits_for(self._prior)
+
+    def _visits_for(self, prior: Prior) -> adf.Settings:
+        if self._visits is None or self._visits[0] is not prior:
+            self._visits = prior, self.settings.visit(prior)
+        return self._visits[1]
+
+    @property
+    def trial(self) -> Trial:
+        """Return how the learner visits rows."""
+        return Trial(self._visits_for, self.kernel, self.settings.most_discount)
+
+    def kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
+        """Return what compiled loops need for some rows, or None for the reference engine."""
+        known, D = self._parameters, batch.n_statistics
+        if (
+            known is None
+            or known.model.prior is not model.prior
+            or known.model.likelihood is not model.likelihood
+            or known.n_statistics != D
+        ):
+            known = self._parameters = Parameters(model, D, model.kernel_parameters(D))
+        return model.kernel_for(batch, self.settings.engine, self.settings.n_jobs, known.parts)
+
+    @property
+    def posterior(self) -> Posterior:
+        """Return what can be read off the posterior; while rows are kept, a throw-away one."""
+        stream = self.answering
+        statistics_of = partial(stream.encoder.statistics, stream.state)
+        return Posterior(stream.model, stream.state, stream.kernel, statistics_of)
+
+    @property
+    def answering(self) -> "Stream":
+        """Return the stream whose posterior is read: while rows are kept, one as if it ended."""
+        if self.phase is not Phase.PREFIX:
+            return self
+        if self._provisional is None:
+            self._provisional = self._as_if_ended()
+        return self._provisional
+
+    def _as_if_ended(self) -> "Stream":
+        """Return a throw-away stream of the rows kept so far."""
+        other = Stream(self._given_prior, deepcopy(self.encoder), self.settings)
+        other.prefix, other.phase = self.prefix, Phase.PREFIX
+        other._begin()
+        return other
+
+    def view(self, rows: Any) -> Batch:
+        """Return rows to look at, encoded with the columns known so far."""
+        encoder = self.answering.encoder
+        return encoder.view(encoder.prepared(rows))
+
+    # Absorbing rows.
+
+    def check(self, rows: Any, weights: Any = None, timestamps: Any = None) -> Checked:
+        """Return rows that can be absorbed; ValueError names what is wrong, and nothing changes.
+
+        Parameters
+        ----------
+        rows : array, sparse, or list of documents or records
+            Rows of the kind that the encoder takes.
+        weights : array-like of shape (n,), optional
+            How many rows each counts for; one of weight zero leaves no trace.
+        timestamps : array-like of shape (n,), optional
+            When they came.
+        """
+        encoder = self.encoder.settled(rows) if self.phase is Phase.EMPTY else self.encoder
+        running = self.phase is Phase.RUNNING or encoder.is_informed
+        found = encoder.prepared(rows) if running else encoder.check(rows)
+        n_rows = len(found) if isinstance(found, list) or running else int(found.shape[0])
+        weighed = require_weights(weights, n_rows)
+        stamps = self._stamps(timestamps, n_rows)
+        if running:
+            if self.settings.engine == "compiled":  # says so if there is no such engine
+                self.kernel(Model(self._prior, encoder.likelihood), encoder.view(found))
+            return Checked(encoder, found, n_rows, weighed, stamps, None)
+        prefix = self.prefix.with_rows(found, weighed, stamps)
+        return Checked(encoder, found, n_rows, weighed, stamps, prefix)
+
+    def absorb(self, rows: Any, weights: Any = None, timestamps: Any = None) -> Absorption | None:
+        """Absorb rows in order, or keep them while the prefix is filling.
+
+        Parameters
+        ----------
+        rows : Checked, or as in `check`
+            Rows.
+        weights, timestamps
+            As in `check`.
+
+        Returns
+        -------
+        absorption : Absorption or None
+            What became of them; None if all were kept.
+        """
+        given = rows if isinstance(rows, Checked) else self.check(rows, weights, timestamps)
+        self.progress = None
+        if given.prefix is None:
+            if self.phase is Phase.EMPTY:
+                learns = self._prior.learn
+                learner = Learner(self.settings.prefix_rows) if learns else None
+                self.encoder = given.encoder
+                self._start(self.model, self.encoder.n_statistics(given.rows), learner)
+            return self._visit(given.rows, given.weights, given.stamps)
+        if given.prefix.counted().size >= self.settings.prefix_rows:
+            return self._begin_with(given.encoder, given.prefix)
+        self.encoder, self.prefix, self.phase = given.encoder, given.prefix, Phase.PREFIX
+        self._provisional = None
+        return None
+
+    def _begin(self) -> Absorption:
+        """Absorb all rows that were kept, with what they say of what is open."""
+        return self._begin_with(self.encoder, self.prefix)
+
+    def _begin_with(self, encoder: Encoder, prefix: Prefix) -> Absorption:
+        """Learn from the first rows, then absorb them all; if one is bad, nothing changes."""
+        first = prefix.first(self.settings.prefix_rows)
+        encoder = encoder.chosen(first)
+        guess, batch = encoder.informed(first)
+        n_first = len(first) if isinstance(first, list) else int(first.shape[0])
+        learner, model = Learner(max(n_first, 1)), Model(self._prior, guess)
+        if batch is not None:
+            model = learner.first(self.trial, model, batch)
+        encoder.use(model.likelihood)
+        try:
+            rows = encoder.prepared(prefix.rows())
+        except ValueError:  # a row of the last call, beyond those that it was learnt from
+            encoder.prepared(prefix.last())
+            raise
+        if self.settings.engine == "compiled":  # says so if there is no such engine
+            self.kernel(model, encoder.view(rows))
+        learns = batch is not None or model.prior.learn
+        self.encoder, self.prefix = encoder, Prefix()
+        self._start(model, encoder.n_statistics(rows), learner if learns else None)
+        n_waited = prefix.n_rows - prefix.n_last
+        return self._visit(rows, prefix.weights(), prefix.stamps(), n_waited)
+
+    def _start(self, model: Model, n_statistics: int, learner: Learner | None) -> None:
+        """Make the posterior of no rows."""
+        state = adf.init(model, n_statistics)
+        self.settings.budget.check(state)
+        self._adopt(model)
+        self.learner, self._state = learner, state
+        self.window, self.lineage, self.clock = Window(), [], None
+        self.phase = Phase.RUNNING
+
+    def _stamps(self, timestamps: Any, n_rows: int) -> Floats | None:
+        """Return the times of rows, or None if they are counted; ValueError names a bad one."""
+        half_life, by_time = self.settings.half_life, self._is_by_time()
+        if timestamps is not None and half_life is None:
+            raise ValueError(
+                "timestamps say how much is forgotten between rows: give half_life in the same "
+                "units, seconds for datetime64, or leave them out"
+            )
+        if by_time is not None and half_life is not None:
+            if by_time and timestamps is None:
+                raise ValueError(
+                    "the rows before these had timestamps, and half_life is a time: give timestamps"
+                )
+            if not by_time and timestamps is not None:
+                raise ValueError(
+                    "the rows before these had no timestamps, and half_life counts rows: "
+                    "leave timestamps out, or call fit"
+                )
+        return None if timestamps is None else require_stamps(timestamps, n_rows)
+
+    def _is_by_time(self) -> bool | None:
+        """Return whether the rows so far had time stamps; None if that is not decided."""
+        if self.phase is Phase.PREFIX:
+            return self.prefix.stamps() is not None
+        return None if self.clock is None else self.clock.by_time
+
+    def _ticks(self, n_rows: int, stamps: Floats | None) -> Ticks | None:
+        """Return when earlier rows fade while these come, or None if nothing is forgotten."""
+        if self.settings.half_life is None:
+            self.clock = None
+            return None
+        by_time, half_life = stamps is not None, float(self.settings.half_life)
+        n_before = self.state.n_observations
+        if self.clock is None or self.clock.half_life != half_life:  # another: ticks begin anew
+            origin = float(n_before) if stamps is None else float(stamps[0])
+            self.clock = Clock(half_life, by_time, origin)
+        return self.clock.ticks(n_before, n_rows, stamps)
+
+    def _visit(
+        self, rows: Any, weights: Floats | None, stamps: Floats | None, n_waited: int = 0
+    ) -> Absorption:
+        """Absorb prepared rows, those of weight zero left out."""
+        self._follow_prior()
+        places = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+        if weights is not None:
+            rows = rows.chosen(places).weighted(weights[places])
+            stamps = None if stamps is None else stamps[places]
+        self.epochs = []
+        ticks = self._ticks(len(rows), stamps)
+        records, revised = self._keep(self._steps(rows, ticks))
+        self.last = Absorption(Absorbed.of(records), places, n_waited, revised)
+        return self.last
+
+    def _steps(self, rows: Any, ticks: Ticks | None) -> Iterator[window.Outcome]:
+        """Absorb rows; stop where something is learnt, or where columns are added."""
+        start, n, learner, encoder = 0, len(rows), self.learner, self.encoder
+        while start < n:
+            room = encoder.room(rows, start)
+            if learner is not None:
+                room = min(room, learner.room(self.state.n_observations))
+            stop = min(start + room, n)
+            batch = encoder.part(rows, start, stop)
+            if learner is not None:
+                learner.watch(self.trial, self.model, batch, self.state)
+            yield from self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
+            start = stop
+            if learner is not None:
+                better = learner.again(self.trial, self.model, self.state)
+                if better is not None:
+                    self._adopt(better)
+            encoder.grow(self.state, self.window)
+
+    def _outcomes(self, batch: Batch, ticks: Ticks | None) -> Iterable[window.Outcome]:
+        """Absorb rows by the schedule."""
+        model, schedule = self.model, self._schedule
+        if schedule is None:
+            self.window.prepare(size=0, keep_rows=False)
+            kernel = self.kernel(model, batch)
+            return adf.run(model, self.state, batch, self.visits, kernel, ticks)
+        self.window.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
+        posterior = (model, self.state, self.window)
+        kernel_for = partial(self.kernel, model)
+        return window.run(*posterior, batch, self.visits, schedule, kernel_for, ticks)
+
+    def _keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
+        """File sweeps and events; return the records of new rows, and whether there was more."""
+        records, revised = [], False
+        for outcome in outcomes:
+            self.lineage += outcome.events
+            if isinstance(outcome, Record):
+                records.append(outcome)
+                continue
+            revised = True
+            if isinstance(outcome, ep.Epoch):
+                self.epochs.append(outcome)
+        return records, revised
+
+    # Revisiting rows, and the end of a stream.
+
+    def finish(self) -> Absorption | None:
+        """End the stream: absorb what waits, revisit what the window holds, and freeze it."""
+        began = None
+        for step in self.finishing():
+            began = step or began
+        return began
+
+    def finishing(self) -> Iterator[Absorption | None]:
+        """Do what `finish` does, yielding after every step of it: a sweep, or a search for merges.
+
+        Between two steps the stream can be saved; restored, it goes on from there. If rows waited,
+        the first thing yielded says what became of them.
+        """
+        if self.phase is Phase.EMPTY:
+            raise ValueError("there is nothing to finish: no row has been given so far")
+        began = self._begin() if self.phase is Phase.PREFIX else None
+        if began is None and self.progress is None:
+            self.epochs = []
+        if self.learner is not None:
+            self._adopt_prior(self.learner.at_the_end(self.trial, self._prior, self.state))
+        schedule = self._schedule
+        if schedule is None:
+            self.window.prepare(size=0, keep_rows=False)
+            if began is not None:
+                yield began
+            return
+        model, visits = self.model, self.visits
+        self.window.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
+        kernel_for = partial(self.kernel, model)
+        last = self.settings.last_merges(schedule) if model.likelihood.merges_when_done else None
+        stages = [schedule] if last is None else [schedule, last]
+        begun, past = self.progress or (0, window.Progress())
+        for stage, plan in enumerate(stages):
+            if stage < begun:
+                continue
+            done = past if stage == begun else window.Progress()
+            steps = window.finish(model, self.state, self.window, visits, plan, kernel_for, done)
+            for outcome in steps:
+                self._keep([outcome])
+                done = done.after(outcome, plan.tolerance)
+                self.progress = (stage, done)
+                yield began
+                began = None
+        self.progress = None
+        if not self.settings.keep_sites:
+            self.window.freeze(self.window.n_rows)
+        if began is not None:
+            yield began
+
+    def refine(self, rows: Any, weights: Any = None, *, n_sweeps: int = 1) -> None:
+        """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
+
+        Parameters
+        ----------
+        rows, weights
+            Every row given so far, and the weights they were given.
+        n_sweeps : int
+            Sweeps at most.
+        """
+        if self.phase is Phase.PREFIX:
+            self._begin()
+        state, model, visits, sites = self.state, self.model, self.visits, self.window.sites
+        sweeps = require_whole("n_passes", n_sweeps, 1)
+        if not (self.settings.keep_sites and sites.n_visited == state.n_observations):
+            raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
+        found = self.encoder.prepared(rows)
+        weighed = require_weights(weights, len(found))
+        if weighed is not None:
+            places = np.flatnonzero(weighed)
+            found = found.chosen(places).weighted(weighed[places])
+        if len(found) != sites.n_visited:
+            raise ValueError(
+                f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
+                f"got {len(found)}"
+            )
+        batch = self.encoder.view(found)
+        fading = self.window.fading
+        if fading is not None:
+            if (fading < visits.least_mass).any():
+                raise ValueError(
+                    f"refine: {int((fading < visits.least_mass).sum())} rows count for less than "
+                    f"prune_threshold, {visits.least_mass:g}, by now, and would not be clusters: "
+                    "give a longer half_life, or revisit=... to look at the last rows again"
+                )
+            batch = batch.weighted(batch.row_weights * fading)
+        again = totals(sites, batch, state.n_clusters)[0]
+        if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
+            raise ValueError(
+                "refine needs the rows absorbed so far, in order and with the weights they had; "
+                "these are others"
+            )
+        revisits = window.Schedule(None, sweeps, self.settings.tol, self.settings.merge_odds)
+        kernel_for = partial(self.kernel, model)
+        self.epochs = []
+        held = (sites, batch, fading)
+        self._keep(window.revisit(model, state, *held, visits, revisits, kernel_for))
+
+    def coarsened(self, tree: MergeTree, n_clusters: int) -> Self:
+        """Return a copy whose clusters are merged into `n_clusters` groups of a tree."""
+        other = deepcopy(self.answering)
+        groups = tree.cut(n_clusters)
+        for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):
+            if id != group:
+                other.lineage.append(join_into(other.state, [other.window.sites], group, id))
+        found: Any = other
+        return found  # type: ignore[no-any-return]
