@@ -89,7 +89,7 @@ def test_odds_are_those_of_one_cluster_against_two(kind, pairs, monkeypatch):
                 auxiliary,
             )[0]
             expected = marginals[0] - marginals[1] - marginals[2] + weight
-            # Counts below a tenth are left out (``inference.pools``).
+            # Counts below a tenth are left out (``likelihoods.word_pool``).
             assert found[i, j] == pytest.approx(expected, rel=1e-4, abs=1e-2)
 
 

@@ -16,9 +16,11 @@ from bnpstream import (
 from bnpstream.datasets import bars
 from bnpstream.evaluation import agreement
 from bnpstream.inference import tree as trees
-from bnpstream.inference.pools import RowPool, WordPool, pool_of
+from bnpstream.inference.odds import pool_of
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.words.pools import fill_log_gammas
+from bnpstream.likelihoods.pools import RowPool
+from bnpstream.likelihoods.word_pool import WordPool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights, survivor
 
 NIG = normalized_inverse_gaussian(5.0, 2.0)

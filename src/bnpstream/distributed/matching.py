@@ -15,7 +15,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.inference.odds import Odds
-from bnpstream.inference.pools import pool_of_rows
 from bnpstream.mixture import MixtureState, Model
 
 Floats = NDArray[np.float64]
@@ -95,7 +94,7 @@ def log_odds(model: Model, posterior: MixtureState, there: Clusters, new: Cluste
     odds = Odds(
         model,
         posterior,
-        pool_of_rows(model.likelihood, rows),
+        model.likelihood.pool(rows),
         np.append(there.masses, new.masses),
         np.append(there.log_vacancy, new.log_vacancy),
     )

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnpstream.inference.merge import join_into
-from bnpstream.inference.odds import Odds
-from bnpstream.inference.pools import pool_of
+from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.inference.retirement import retire
 from bnpstream.kernels.arrays import NO_LIMIT
 from bnpstream.kernels.statistics.table import SLOT

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.inference.pools import Pool
+from bnpstream.likelihoods.pools import Pool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights
 from bnpstream.priors import Prior
 
@@ -14,6 +14,11 @@ PAIRS = 200_000
 """Whose odds are taken at a time: some thirty megabytes."""
 SURELY_OCCUPIED = -1e3
 """A log vacancy that is none: finite, so that it can be subtracted again."""
+
+
+def pool_of(model: Model, state: MixtureState) -> Pool:
+    """Return the clusters of a posterior, by slot."""
+    return model.likelihood.pool(state.sparse_rows(np.arange(state.n_clusters)))
 
 
 class Odds:

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.inference.odds import Odds, prior_odds
-from bnpstream.inference.pools import pool_of
+from bnpstream.inference.odds import Odds, pool_of, prior_odds
 from bnpstream.mixture import MixtureState, Model
 
 Floats = NDArray[np.float64]

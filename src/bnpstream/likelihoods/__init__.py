@@ -1,7 +1,8 @@
 """What a row looks like in a cluster: conjugate exponential families."""
 
 from bnpstream.likelihoods.automatic import Automatic
-from bnpstream.likelihoods.base import Batch, Likelihood, PairedBatch, Row, plus
+from bnpstream.likelihoods.base import InputTraits, Likelihood
+from bnpstream.likelihoods.batch import Batch, PairedBatch, Row, plus
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import ColumnLikelihood
 from bnpstream.likelihoods.diagonal import DiagonalGaussian, SphericalGaussian
@@ -9,21 +10,14 @@ from bnpstream.likelihoods.discrete import Bernoulli, Poisson
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
+from bnpstream.likelihoods.registry import KNOWN_CLASSES, NAMED_LIKELIHOODS, lead, register
 from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood
 
-NAMED_LIKELIHOODS: dict[str, Likelihood] = {
-    "auto": Automatic(),
-    "multinomial": DirichletMultinomial(),
-    "gaussian": Gaussian(),
-    "diagonal": DiagonalGaussian(),
-    "spherical": SphericalGaussian(),
-    "poisson": Poisson(),
-    "bernoulli": Bernoulli(),
-    "categorical": Categorical(),
-}
-"""What a string stands for where a likelihood is expected."""
+# The order in which they are named to people; others follow.
+lead("auto", "multinomial", "gaussian", "diagonal", "spherical", "poisson", "bernoulli")
 
 __all__ = [
+    "KNOWN_CLASSES",
     "NAMED_LIKELIHOODS",
     "Automatic",
     "Batch",
@@ -33,6 +27,7 @@ __all__ = [
     "DiagonalGaussian",
     "DirichletMultinomial",
     "Gaussian",
+    "InputTraits",
     "Likelihood",
     "OpenVocabulary",
     "PairedBatch",
@@ -43,4 +38,5 @@ __all__ = [
     "Vocabulary",
     "VocabularyLikelihood",
     "plus",
+    "register",
 ]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bnpstream.likelihoods.base import Batch, Floats, Likelihood
+from bnpstream.likelihoods.base import InputTraits, Likelihood
+from bnpstream.likelihoods.batch import Batch, Floats
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import LARGEST, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
@@ -17,10 +18,13 @@ from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
+from bnpstream.likelihoods.registry import register
+from bnpstream.likelihoods.typicality import Typicality
 
 OPEN = 'likelihood "auto" is a choice to be made: call informed(X) with some rows'
 
 
+@register("auto")
 @dataclass(frozen=True)
 class Automatic(Likelihood):
     """Families chosen by what the first rows look like; `informed` makes the choice.
@@ -37,6 +41,11 @@ class Automatic(Likelihood):
         """Return False: the choice is still open."""
         return False
 
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows some family can be chosen for: all."""
+        return InputTraits(allow_nan=True, categorical=True, string=True)
+
     def settled(self, X: Any) -> Likelihood:
         """Return a likelihood of counts for a sparse matrix of integers, whatever they are."""
         whole = X.dtype.kind in "iu"
@@ -51,6 +60,16 @@ class Automatic(Likelihood):
             as_cells(X)
         else:
             _check_numbers(as_labels(X))
+
+    def n_tokens(self, rows: Any) -> int | None:
+        """Return how many words rows have if it is certain that they are documents."""
+        family = self.settled(rows)
+        return super().n_tokens(rows) if family is self else family.n_tokens(rows)
+
+    def typicality(self, rows: Any) -> Typicality:
+        """Return how typical rows are, by what is certain of them."""
+        family = self.settled(rows)
+        return super().typicality(rows) if family is self else family.typicality(rows)
 
     def chosen(self, X: Any) -> Likelihood:
         """Return the family that suits some rows; it leaves open what is to be learnt."""

@@ -1,224 +1,37 @@
 """What every likelihood offers: a conjugate exponential family behind two methods."""
 
-import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
-from bnpstream.kernels.arrays import SparseRows
-from bnpstream.kernels.statistics.pairs import add_product
-from bnpstream.kernels.statistics.table import DENSE_UP_TO, Table
+from bnpstream.kernels.statistics.table import Table
+from bnpstream.likelihoods.batch import Batch, Floats, PairedBatch, Row, plus
+from bnpstream.likelihoods.features import ColumnFeatures, Features, Portrayed
+from bnpstream.likelihoods.pools import Pool, RowPool
+from bnpstream.likelihoods.typicality import Typicality, of_rows
 from bnpstream.likelihoods.word_screen import no_screen
 
-Floats = NDArray[np.float64]
+Draw = Callable[..., Any]
+"""Draws rows from the posterior predictive; options are those of `Likelihood.sample`."""
+Score = Callable[[Any], tuple[float, float]]
+"""Returns mean and standard deviation of the log predictives of rows."""
 
 
-class Row(NamedTuple):
-    """One observation: sufficient statistics t(x), given at some columns and zero elsewhere."""
+class InputTraits(NamedTuple):
+    """What rows a likelihood takes, in the words of scikit-learn's ``InputTags``."""
 
-    columns: slice | NDArray[np.integer]
-    values: Floats
-    log_base: float
-    """log h(x)."""
-    weight: float = 1.0
-    """How many rows it counts for."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Encoded observations: a row of sufficient statistics and log h(x) each.
-
-    Parameters
-    ----------
-    statistics : ndarray or csr_array of shape (n, D)
-        t(x). Sparse rows are canonical: sorted columns, no duplicates.
-    log_base : ndarray of shape (n,)
-        log h(x).
-    weights : ndarray of shape (n,), optional
-        How many rows a row counts for; by default one.
-    """
-
-    statistics: Floats | csr_array
-    log_base: Floats
-    weights: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.log_base)
-
-    @property
-    def n_statistics(self) -> int:
-        """Return D, the length of a row of sufficient statistics."""
-        return int(self.statistics.shape[1])
-
-    def row(self, i: int) -> Row:
-        """Return observation i."""
-        log_base, weight = float(self.log_base[i]), float(self.row_weights[i])
-        if isinstance(self.statistics, np.ndarray):
-            return Row(slice(None), self.statistics[i], log_base, weight)
-        inside = slice(self.statistics.indptr[i], self.statistics.indptr[i + 1])
-        return Row(self.statistics.indices[inside], self.statistics.data[inside], log_base, weight)
-
-    @cached_property
-    def row_weights(self) -> Floats:
-        """Return how many rows every row counts for."""
-        return np.ones(len(self)) if self.weights is None else self.weights
-
-    def weighted(self, weights: Floats | None) -> Self:
-        """Return the same observations with other weights."""
-        return dataclasses.replace(self, weights=weights)
-
-    def part(self, start: int, stop: int) -> Self:
-        """Return observations start..stop-1."""
-        inside = slice(start, stop)
-        weights = None if self.weights is None else self.weights[inside]
-        return type(self)(self.statistics[inside], self.log_base[inside], weights)
-
-    def chosen(self, rows: NDArray[np.intp]) -> Self:
-        """Return some observations."""
-        weights = None if self.weights is None else self.weights[rows]
-        return type(self)(self.statistics[rows], self.log_base[rows], weights)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the observations of several batches of one class, in order, as one."""
-        blocks: list[Any] = [part.statistics for part in parts]
-        dense = isinstance(blocks[0], np.ndarray)
-        statistics: Any = np.concatenate(blocks) if dense else vstack(blocks, format="csr")
-        return cls(statistics, *cls._joined_ends(parts))
-
-    @staticmethod
-    def _joined_ends(parts: Sequence["Batch"]) -> tuple[Floats, Floats | None]:
-        """Return log h(x) and the weights of several batches."""
-        log_base = np.concatenate([part.log_base for part in parts])
-        if all(part.weights is None for part in parts):
-            return log_base, None
-        return log_base, np.concatenate([part.row_weights for part in parts])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that `Likelihood.batch_of` needs to make these rows again."""
-        ends = {"log_base": self.log_base, "weights": self.row_weights}
-        if isinstance(self.statistics, np.ndarray):
-            return {"statistics": self.statistics, **ends}
-        sparse = self.statistics
-        return {
-            "indptr": sparse.indptr,
-            "indices": sparse.indices,
-            "data": sparse.data,
-            "shape": np.array(sparse.shape),
-            **ends,
-        }
-
-    def totals(self, n_columns: int) -> Floats:
-        """Return the first columns of the statistics summed over all observations."""
-        totals: Floats = np.asarray(self.row_weights @ self.statistics)
-        return totals[:n_columns]
-
-    def weighted_sums(self, responsibilities: csr_array) -> Any:
-        """Return the (K, D) summed statistics given (n, K) responsibilities, sparse if wide."""
-        sums = responsibilities.T @ self.statistics
-        if not isinstance(sums, np.ndarray) and self.n_statistics <= DENSE_UP_TO:
-            sums = sums.toarray()
-        return sums
-
-    @cached_property
-    def kernel_rows(self) -> Any:
-        """Return the arrays for compiled loops, or None where there are none for this layout."""
-        return self.sparse_rows()
-
-    def sparse_rows(self) -> SparseRows:
-        """Return statistics of any kind for compiled loops: a dense row has every column."""
-        n, D = len(self), self.n_statistics
-        if isinstance(self.statistics, np.ndarray):
-            indptr: NDArray[np.int64] = D * np.arange(n + 1)
-            indices = np.tile(np.arange(D, dtype=np.uint32), n)
-            values = self.statistics.reshape(-1)
-        else:
-            indptr = self.statistics.indptr.astype(np.int64, copy=False)
-            indices = self.statistics.indices.astype(np.uint32)
-            values = self.statistics.data
-        return plain_rows(indptr, indices, values, self.log_base, self.row_weights)
-
-
-def plain_rows(
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.integer],
-    values: Floats,
-    log_base: Floats,
-    weights: Floats,
-) -> SparseRows:
-    """Return rows for compiled loops, no tokens spelt out."""
-    none, nowhere = np.zeros(indptr.size, np.int64), np.empty(0, np.int64)
-    return SparseRows(
-        indptr,
-        columns.astype(np.uint32),
-        _plain(values),
-        _plain(log_base),
-        _plain(weights),
-        none,
-        nowhere,
-        none,
-        nowhere.astype(np.uint32),
-        np.empty(0),
-    )
-
-
-def _plain(values: Any) -> Floats:
-    """Return float64 as compiled loops know it: contiguous and writable; a copy if need be."""
-    return np.require(values, np.float64, ["C", "W"])
-
-
-class PairedBatch(Batch):
-    """Encoded observations whose statistics are pairs of doubles, see `Likelihood.paired`.
-
-    They have no compiled loops.
-    """
-
-    def weighted_sums(self, responsibilities: csr_array) -> Floats:
-        """Return the (K, D) summed statistics given (n, K) responsibilities, row by row."""
-        sums, rows = np.zeros((responsibilities.shape[1], self.n_statistics)), responsibilities
-        for i in range(len(self)):
-            inside = slice(rows.indptr[i], rows.indptr[i + 1])
-            slots, shares = rows.indices[inside], rows.data[inside]
-            row = self.row(i)
-            place = np.ix_(slots, np.arange(self.n_statistics)[row.columns])
-            sums[place] = plus(sums[place], shares, row.values, paired=True)
-        return sums
-
-    @property
-    def kernel_rows(self) -> None:
-        """Return None: compiled loops add doubles."""
-        return None
-
-
-def plus(before: Floats, shares: Floats, values: Floats, *, paired: bool) -> Floats:
-    """Return summed statistics plus shares times those of a row.
-
-    Parameters
-    ----------
-    before : ndarray of shape (K, D)
-        Summed statistics.
-    shares : ndarray of shape (K,)
-        What part of the row each takes.
-    values : ndarray of shape (D,) or (K, D)
-        The row's statistics, or a row a cluster.
-    paired : bool
-        Whether statistics are pairs of doubles, see `Likelihood.paired`.
-    """
-    if not paired:
-        return before + shares[:, None] * values
-    half = before.shape[-1] // 2
-    high, low, value, rest = (
-        part[..., columns]
-        for part in (before, values)
-        for columns in (slice(None, half), slice(half, None))
-    )
-    return np.concatenate(add_product(high, low, shares[:, None], value, rest), axis=-1)
+    positive_only: bool = False
+    """Whether cells must not be negative."""
+    allow_nan: bool = False
+    """Whether cells may be missing."""
+    categorical: bool = False
+    """Whether cells may be labels."""
+    string: bool = False
+    """Whether cells may be strings."""
 
 
 class Likelihood(ABC):
@@ -359,6 +172,77 @@ class Likelihood(ABC):
             f"{type(self).__name__} does not say how rows are drawn: give it a method "
             "sample(statistics, rng)"
         )
+
+    def log_marginal_sparse(self, rows: csr_array) -> Floats:
+        """Return `log_marginal` of summed statistics that are too wide to be written out.
+
+        By default they are written out: shape (K, D) -> (K,).
+        """
+        return self.log_marginal(rows.toarray())
+
+    def pool(self, rows: csr_array) -> Pool:
+        """Return clusters that can be joined, given (K, D) statistics with columns ascending."""
+        return RowPool(self, rows.toarray())
+
+    merges_when_done: ClassVar[bool] = False
+    """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
+
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows this likelihood takes; by default numbers, all of them there."""
+        return InputTraits()
+
+    def n_tokens(self, rows: Any) -> int | None:
+        """Return how many words rows have, as `encode` takes them; None if they have none."""
+        return None
+
+    def typicality(self, rows: Any) -> Typicality:
+        """Return how typical rows are, as `encode` takes them; by default by log evidence."""
+        return of_rows(rows)
+
+    def log_orders(self, rows: Any) -> Floats:
+        """Return the log number of orders that the words of rows can have; by default one."""
+        return np.zeros(len(rows))
+
+    def expected_score(
+        self, batch: Batch, draw: Draw, score: Score
+    ) -> tuple[Floats | float, Floats | float]:
+        """Return what log predictives are expected of rows like these.
+
+        By default all rows are alike.
+
+        Parameters
+        ----------
+        batch : Batch
+            n rows.
+        draw : callable
+            Draws rows from the posterior predictive; keywords are options of `sample`.
+        score : callable
+            Returns mean and standard deviation of the log predictives of rows.
+
+        Returns
+        -------
+        mean, spread : float or ndarray of shape (n,)
+        """
+        return score(draw())
+
+    def learnt(self, scale: float) -> dict[str, float]:
+        """Return the parameters of the base measure that were learnt, by name.
+
+        By default that is its scale, relative to what the first rows looked like.
+        """
+        return {"scale": float(scale)}
+
+    feature_kind: ClassVar[Literal["words", "columns"]] = "columns"
+    """What the entries of a cluster's mean are to people."""
+
+    def mean_names(self, names: Sequence[str]) -> list[str]:
+        """Return what every entry of `posterior_mean` is called, given names of the columns."""
+        return list(names)
+
+    def describe(self, names: Sequence[str], clusters: Portrayed) -> Features:
+        """Return what describes clusters to people, given names of the columns."""
+        return ColumnFeatures(self.mean_names(names), clusters)
 
     def kernel_parameters(self, n_statistics: int) -> Any:
         """Return the NamedTuple that selects the compiled score, or None without one."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-from bnpstream.likelihoods.base import Floats
+from bnpstream.likelihoods.batch import Floats
 
 CLOSE = 2.0 / 3.0
 """Share of the pairs of one cluster that count as close."""

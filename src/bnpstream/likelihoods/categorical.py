@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bnpstream.kernels.cells.columns import CATEGORICAL
-from bnpstream.likelihoods.base import Floats, Likelihood, Row
+from bnpstream.likelihoods.base import InputTraits, Likelihood
+from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
     CellBatch,
@@ -19,8 +20,10 @@ from bnpstream.likelihoods.cells import (
     require_positive,
 )
 from bnpstream.likelihoods.frames import as_labels
+from bnpstream.likelihoods.registry import register
 
 
+@register("categorical")
 @dataclass(frozen=True, eq=False)
 class Categorical(ColumnLikelihood):
     """Labels, independent given the cluster: Dirichlet-categorical. Missing cells integrate out.
@@ -51,6 +54,11 @@ class Categorical(ColumnLikelihood):
         for j, known in enumerate(self.levels or ()):
             if len(set(known)) < len(known):
                 raise ValueError(f"levels[{j}] names a label twice: {list(known)!r}")
+
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows this family takes: labels, some of them missing."""
+        return InputTraits(allow_nan=True, categorical=True, string=True)
 
     @property
     def is_informed(self) -> bool:
@@ -156,6 +164,15 @@ class Categorical(ColumnLikelihood):
             drawn = (rng.random((len(ends), 1)) * ends[:, -1:] >= ends).sum(axis=1)
             rows[:, j] = [[*(self.levels or ())[j], None][level] for level in drawn]
         return rows
+
+    def mean_names(self, names: Sequence[str]) -> list[str]:
+        """Return a name for the share of every label: "column = label"."""
+        self.require_informed()
+        return [
+            f"{name} = {level}"
+            for name, levels in zip(names, self.levels or (), strict=True)
+            for level in [*levels, "other"]
+        ]
 
     def blocks(self) -> list[Block]:
         """Return a block a column."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from scipy.sparse import csr_array, issparse
 from bnpstream.kernels.cells.columns import Cells, Columns, Derived
 from bnpstream.kernels.cells.rows import add_up, derive_all
 from bnpstream.kernels.statistics.table import Table
-from bnpstream.likelihoods.base import Batch, Floats, Likelihood, Row
+from bnpstream.likelihoods.base import Draw, InputTraits, Likelihood, Score
+from bnpstream.likelihoods.batch import Batch, Floats, Row
 from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST = 1e100
@@ -109,6 +110,7 @@ class CellBatch(Batch):
 
     cells: Floats
     family: "ColumnLikelihood"
+    has_sparse_rows: ClassVar[bool] = False
 
     @property
     def n_statistics(self) -> int:
@@ -178,6 +180,25 @@ class ColumnLikelihood(Likelihood):
 
     paired: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True
+    merges_when_done: ClassVar[bool] = True
+
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows this family takes: cells may be missing if they integrate out."""
+        return InputTraits(allow_nan=self.takes_missing)
+
+    def expected_score(self, batch: Batch, draw: Draw, score: Score) -> tuple[Floats, Floats]:
+        """Return what log predictives are expected of rows with the same cells missing."""
+        missing = np.isnan(cast(CellBatch, batch).cells)
+        rows = np.asarray(draw())
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        gap: Any = None if rows.dtype == object else np.nan
+        expected = [
+            score(np.where(pattern, gap, rows)) if not pattern.all() else (0.0, 1.0)
+            for pattern in patterns
+        ]
+        means, spreads = np.array(expected)[which.ravel()].T
+        return means, spreads
 
     @property
     @abstractmethod

@@ -9,8 +9,8 @@ from scipy.special import gammaln
 
 from bnpstream.kernels.cells.columns import DIAGONAL, SPHERICAL
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
-from bnpstream.likelihoods.base import Floats, Row
 from bnpstream.likelihoods.base_measures import FirstRows, first_rows
+from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
     as_cells,
@@ -19,6 +19,7 @@ from bnpstream.likelihoods.cells import (
     require_positive,
 )
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
+from bnpstream.likelihoods.registry import register
 
 
 class Posterior(NamedTuple):
@@ -34,6 +35,7 @@ class Posterior(NamedTuple):
     """b'."""
 
 
+@register("diagonal")
 @dataclass(frozen=True, eq=False)
 class DiagonalGaussian(Normal):
     """Real columns, independent given the cluster: normal-gamma. Missing cells are integrated out.
@@ -193,6 +195,7 @@ class DiagonalGaussian(Normal):
         return [Block(DIAGONAL, m.size, m.size, self.n_pairs, 4 * m.size + 1, parameters)]
 
 
+@register("spherical")
 @dataclass(frozen=True, eq=False)
 class SphericalGaussian(DiagonalGaussian):
     """Real columns with one variance: normal-gamma. Missing cells are integrated out.

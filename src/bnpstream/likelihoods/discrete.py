@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln
 
 from bnpstream.kernels.cells.columns import BERNOULLI, POISSON
-from bnpstream.likelihoods.base import Floats, Row
+from bnpstream.likelihoods.base import InputTraits
+from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
     ColumnLikelihood,
@@ -18,6 +19,7 @@ from bnpstream.likelihoods.cells import (
     require_positive,
 )
 from bnpstream.likelihoods.counts import LARGEST_COUNT
+from bnpstream.likelihoods.registry import register
 from bnpstream.likelihoods.words import log_rising
 
 
@@ -42,6 +44,7 @@ class _Summed(ColumnLikelihood):
         return statistics[:, :D], statistics[:, D : 2 * D]
 
 
+@register("poisson")
 @dataclass(frozen=True, eq=False)
 class Poisson(_Summed):
     """Counts, independent given the cluster: gamma-Poisson. Missing cells are integrated out.
@@ -68,6 +71,11 @@ class Poisson(_Summed):
         require_positive("shape", self._shape)
         if self.mean is not None:
             require_positive("mean", as_vector("mean", self.mean))
+
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows this family takes: counts, some of them missing."""
+        return InputTraits(positive_only=True, allow_nan=True)
 
     @property
     def _shape(self) -> float:
@@ -158,6 +166,7 @@ class Poisson(_Summed):
         return [Block(POISSON, D, D, self.n_pairs, 3 * D, parameters)]
 
 
+@register("bernoulli")
 @dataclass(frozen=True, eq=False)
 class Bernoulli(_Summed):
     """Yes or no, independent given the cluster: beta-Bernoulli. Missing cells are integrated out.

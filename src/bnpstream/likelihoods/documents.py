@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from bnpstream.kernels.arrays import SparseRows
 from bnpstream.kernels.words.tokens import with_tokens
-from bnpstream.likelihoods.base import Batch, Floats, Row, plain_rows
+from bnpstream.likelihoods.batch import Batch, Floats, Row, plain_rows
 from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
 
 Integers = NDArray[np.int64]

@@ -9,8 +9,8 @@ from scipy.special import multigammaln
 
 from bnpstream.kernels.cells.columns import FULL
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
-from bnpstream.likelihoods.base import Floats, Row
 from bnpstream.likelihoods.base_measures import first_rows
+from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
     as_cells,
@@ -18,8 +18,10 @@ from bnpstream.likelihoods.cells import (
     no_options,
 )
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
+from bnpstream.likelihoods.registry import register
 
 
+@register("gaussian")
 @dataclass(frozen=True, eq=False)
 class Gaussian(Normal):
     """Real columns with any covariance: normal-inverse-Wishart.

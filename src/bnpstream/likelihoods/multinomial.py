@@ -18,9 +18,11 @@ from bnpstream.kernels.words.dirichlet import (
 )
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.kernels.words.tokens import with_tokens
-from bnpstream.likelihoods.base import Batch, Floats
+from bnpstream.likelihoods.base import InputTraits
+from bnpstream.likelihoods.batch import Batch, Floats
 from bnpstream.likelihoods.cells import WrongWidthError
 from bnpstream.likelihoods.counts import as_counts
+from bnpstream.likelihoods.registry import register
 from bnpstream.likelihoods.word_screen import make_screen, words_of
 from bnpstream.likelihoods.words import WordLikelihood
 
@@ -43,6 +45,7 @@ class Documents(Batch):
         return with_tokens(self.sparse_rows())
 
 
+@register("multinomial")
 @dataclass(frozen=True, eq=False)
 class DirichletMultinomial(WordLikelihood):
     """Multinomial documents with Dirichlet(alpha) word probabilities.
@@ -94,6 +97,11 @@ class DirichletMultinomial(WordLikelihood):
             place = f"alpha[{int(np.argmax(bad))}]" if alpha.ndim else "alpha"
             value = float(alpha.reshape(-1)[int(np.argmax(bad))])
             raise ValueError(f"{place} must be > 0 and in [{low:g}, {high:g}], got {value!r}")
+
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows this family takes: counts."""
+        return InputTraits(positive_only=True)
 
     @property
     def is_informed(self) -> bool:

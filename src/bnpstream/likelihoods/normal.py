@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bnpstream.likelihoods.base import Floats
 from bnpstream.likelihoods.base_measures import FirstRows
+from bnpstream.likelihoods.batch import Floats
 from bnpstream.likelihoods.cells import (
     ColumnLikelihood,
     as_vector,

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from bnpstream.kernels.cells.columns import MULTINOMIAL
-from bnpstream.likelihoods.base import Floats, Likelihood, Row
+from bnpstream.likelihoods.base import InputTraits, Likelihood
+from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
     CellBatch,
@@ -20,10 +21,12 @@ from bnpstream.likelihoods.cells import (
 from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.frames import columns_of, listed
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
+from bnpstream.likelihoods.registry import register
 
 Part = tuple[str, Likelihood, Any]
 
 
+@register()
 @dataclass(frozen=True, eq=False)
 class Product(ColumnLikelihood):
     """Families side by side, independent given the cluster: mixed data.
@@ -62,6 +65,11 @@ class Product(ColumnLikelihood):
         names = [part[0] for part in self.parts]
         if len(set(names)) < len(names):
             raise ValueError(f"parts must have different names, got {names}")
+
+    @property
+    def input(self) -> InputTraits:
+        """Return what rows this family takes: whatever some part does."""
+        return InputTraits(allow_nan=True, categorical=True, string=True)
 
     @property
     def is_informed(self) -> bool:
@@ -201,6 +209,14 @@ class Product(ColumnLikelihood):
         """Return the parts' means, side by side."""
         return np.hstack([family.posterior_mean(part) for family, part in self._split(statistics)])
 
+    def mean_names(self, names: Sequence[str]) -> list[str]:
+        """Return the parts' names, side by side."""
+        return [
+            name
+            for family, places in zip(self._families, self.places(), strict=True)
+            for name in family.mean_names([names[j] for j in places])
+        ]
+
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
         """Draw one row from the posterior predictive of every cluster, columns as in the data.
 
@@ -233,6 +249,7 @@ class Product(ColumnLikelihood):
         return [block for family in self._families for block in family.blocks()]
 
 
+@register()
 @dataclass(frozen=True, eq=False)
 class _Words(ColumnLikelihood):
     """A Dirichlet-multinomial over a few columns of counts; a row must have all or none."""

@@ -6,14 +6,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
 
 import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.dirichlet import AsymmetricDirichletMultinomial
 from bnpstream.kernels.words.levels import Screen
-from bnpstream.likelihoods.base import Floats
-from bnpstream.likelihoods.documents import UNSEEN, Document, DocumentBatch, as_documents
+from bnpstream.likelihoods.batch import Floats
+from bnpstream.likelihoods.documents import (
+    UNSEEN,
+    Document,
+    DocumentBatch,
+    as_document,
+    as_documents,
+)
 from bnpstream.likelihoods.multinomial import ALPHA_RANGE, guessed_strength, mean_of
+from bnpstream.likelihoods.registry import register
+from bnpstream.likelihoods.typicality import Entries
 from bnpstream.likelihoods.word_screen import Words, make_screen, octave_of
 from bnpstream.likelihoods.words import WordLikelihood
 
@@ -29,6 +39,7 @@ MOST_UNKNOWN = 0.5
 """Share of the base measure that unknown words have at most."""
 
 
+@register()
 @dataclass(frozen=True)
 class OpenVocabulary:
     """Base measure of words that are not known in advance: a fixed total, given out as they come.
@@ -262,6 +273,23 @@ class VocabularyLikelihood(WordLikelihood):
         spread = float(known / (share**-0.5 - 1.0))
         base = replace(self.base, spread=spread, total=self.total)
         return self._with(base, (self.total - base.rest(known)) * mean_of(words))
+
+    def log_marginal_sparse(self, rows: csr_array) -> Floats:
+        """Return the log marginal likelihood of (K, D) statistics, by the words that they have."""
+        at_end = rows.indices == rows.shape[1] - 1
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        alpha, counts = self.alpha[rows.indices[~at_end]], rows.data[~at_end]
+        gains = gammaln(alpha + counts) - gammaln(alpha)
+        words = np.bincount(owner[~at_end], gains, minlength=rows.shape[0])
+        lengths = np.bincount(owner[at_end], rows.data[at_end], minlength=rows.shape[0])
+        found: Floats = words + gammaln(self.total) - gammaln(self.total + lengths)
+        return found
+
+    def entries(self, rows: Any) -> Entries:
+        """Return the counts of documents, as `encode` takes them."""
+        documents = [as_document(row, f"document {i}") for i, row in enumerate(rows)]
+        counts = [count for document in documents for count in document.values()]
+        return Entries(np.array(counts, np.float64), np.cumsum([0, *map(len, documents)]))
 
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> DocumentBatch:
         """Return the rows that `DocumentBatch.arrays` described."""

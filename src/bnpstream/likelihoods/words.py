@@ -1,10 +1,12 @@
 """What likelihoods of words share: the Dirichlet-multinomial's formulas, in NumPy."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln, softmax
 
 from bnpstream.kernels.arrays import NO_MASS
@@ -13,7 +15,15 @@ from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.dirichlet import LONG_RUN
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.kernels.words.screen import lighten, lower, raise_levels
-from bnpstream.likelihoods.base import Floats, Likelihood, Row
+from bnpstream.likelihoods.base import Draw, Likelihood, Score
+from bnpstream.likelihoods.batch import Batch, Floats, Row
+from bnpstream.likelihoods.counts import as_counts
+from bnpstream.likelihoods.features import Portrayed, WordFeatures
+from bnpstream.likelihoods.typicality import Entries, Typicality
+from bnpstream.likelihoods.word_pool import WordPool
+
+LENGTHS = 16
+"""Lengths at which documents are drawn; between them expectations are interpolated."""
 
 
 class WordLikelihood(Likelihood):
@@ -21,6 +31,8 @@ class WordLikelihood(Likelihood):
 
     negligible: ClassVar[float] = NO_MASS
     """Less than this of a word is no word."""
+
+    feature_kind: ClassVar = "words"
 
     @abstractmethod
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
@@ -51,6 +63,48 @@ class WordLikelihood(Likelihood):
             base = alpha[word] if alpha.size > 1 else alpha
             log_predictive += log_rising(statistics[:, word] + base, count)
         return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
+
+    def pool(self, rows: csr_array) -> WordPool:
+        """Return clusters that can be joined, in sparse rows."""
+        return WordPool.of(self, rows)
+
+    def n_tokens(self, rows: Any) -> int:
+        """Return the words of all documents."""
+        return int(self.entries(rows).counts.sum())
+
+    def typicality(self, rows: Any) -> Typicality:
+        """Return how typical documents are: by the mean gain of a token."""
+        return self.entries(rows).typicality()
+
+    def log_orders(self, rows: Any) -> Floats:
+        """Return log N! - sum_w log x_w! of every document."""
+        return self.entries(rows).log_orders()
+
+    def entries(self, rows: Any) -> Entries:
+        """Return the counts of documents, as `encode` takes them."""
+        matrix: Any = rows
+        matrix = csr_array(matrix) if issparse(rows) else as_counts(rows)
+        return Entries(matrix.data.astype(np.float64), matrix.indptr)
+
+    def learnt(self, scale: float) -> dict[str, float]:
+        """Return A, the total of the base measure."""
+        return {"alpha_total": self.base_measure(self.n_located)[1]}
+
+    def describe(self, names: Sequence[str], clusters: Portrayed) -> WordFeatures:
+        """Return what describes clusters to people: their words."""
+        return WordFeatures(self.mean_names(names), clusters)
+
+    def expected_score(self, batch: Batch, draw: Draw, score: Score) -> tuple[Floats, Floats]:
+        """Return what log predictives are expected of documents of the same lengths."""
+        lengths = batch.kernel_rows.values[batch.kernel_rows.indptr[1:] - 1]
+        grid = np.unique(lengths)
+        if grid.size > LENGTHS:
+            grid = np.unique(np.rint(np.geomspace(max(grid[0], 1.0), grid[-1], LENGTHS)))
+        expected = [
+            score(draw(length=int(length))) if length > 0 else (0.0, 1.0) for length in grid
+        ]
+        means, spreads = np.array(expected).T
+        return np.interp(lengths, grid, means), np.interp(lengths, grid, spreads)
 
     def grown_cache(
         self,

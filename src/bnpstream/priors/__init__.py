@@ -10,18 +10,15 @@ from bnpstream.priors.generalized_gamma import (
 from bnpstream.priors.normalized import NormalizedRandomMeasure
 from bnpstream.priors.numerical import NumericalMeasure
 from bnpstream.priors.pitman_yor import PitmanYor
+from bnpstream.priors.registry import KNOWN_CLASSES, NAMED_PRIORS, PARAMETERS, lead
 
-NAMED_PRIORS = {
-    "dp": dirichlet_process().learning(),
-    "nig": normalized_inverse_gaussian().learning(),
-    "ngg": GeneralizedGamma(1.0, 0.5).learning("concentration", "discount"),
-    "stable": normalized_stable(0.5).learning("discount"),
-    "py": PitmanYor(1.0, 0.5).learning("concentration", "discount"),
-}
-"""What a string stands for where a prior is expected: what it does not say is learnt."""
+# The order in which they are named to people; others follow.
+lead("dp", "nig", "ngg", "stable", "py")
 
 __all__ = [
+    "KNOWN_CLASSES",
     "NAMED_PRIORS",
+    "PARAMETERS",
     "GeneralizedGamma",
     "NormalizedRandomMeasure",
     "NumericalMeasure",

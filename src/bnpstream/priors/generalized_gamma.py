@@ -19,11 +19,13 @@ from bnpstream.priors.base import (
 )
 from bnpstream.priors.normalized import Complex, NormalizedRandomMeasure
 from bnpstream.priors.pitman_yor import PitmanYor
+from bnpstream.priors.registry import name, register
 
 LARGEST_RATE = 440.0
 """exp(-440) is the least tilt whose square is a double."""
 
 
+@register
 @dataclass(frozen=True, repr=False)
 class GeneralizedGamma(NormalizedRandomMeasure):
     """Normalized generalized gamma process, rho(s) = a/Gamma(1-sigma) s^(-sigma-1) e^(-tau s).
@@ -262,3 +264,9 @@ def normalized_stable(discount: float) -> GeneralizedGamma:
     if discount == 0.0:
         raise ValueError("normalized_stable needs a discount in (0, 1), got 0.0")
     return GeneralizedGamma(1.0, discount, tilt=0.0)
+
+
+name(dirichlet_process().learning(), "dp", "concentration")
+name(normalized_inverse_gaussian().learning(), "nig", "concentration", "tilt")
+name(GeneralizedGamma(1.0, 0.5).learning("concentration", "discount"), "ngg")
+name(normalized_stable(0.5).learning("discount"), "stable", "discount")

@@ -16,8 +16,10 @@ from bnpstream.priors.base import (
     conditional_sizes,
     discounted_log_weights,
 )
+from bnpstream.priors.registry import name, register
 
 
+@register
 @dataclass(frozen=True, repr=False)
 class PitmanYor(Prior):
     """Pitman-Yor process: existing S_k - sigma, new theta + sigma E[K'].
@@ -125,3 +127,6 @@ class PitmanYor(Prior):
         return PitmanYorParameters(
             float(self.concentration), float(self.discount), self.cluster_count == "plain"
         )
+
+
+name(PitmanYor(1.0, 0.5).learning("concentration", "discount"), "py")

@@ -12,7 +12,7 @@ import orjson
 
 from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.runs.decode import restored
-from bnpstream.runs.model_options import TAKES, Mixture, ModelOptions, OptionError, make_model
+from bnpstream.runs.model_options import GIVEN, Mixture, ModelOptions, OptionError, make_model
 from bnpstream.sources.records import Kind
 from bnpstream.storage.files import write_atomically
 
@@ -51,7 +51,7 @@ class ModelFile:
         said = {name: value for name, value in given.items() if value is not None}
         values = asdict(self.options)
         if "prior" in said and said["prior"] != (self.options.prior or "dp"):
-            values |= dict.fromkeys({name for names in TAKES.values() for name in names})
+            values |= dict.fromkeys(GIVEN)
         return ModelOptions(**(values | said))
 
     def make_model(self, options: ModelOptions, kind: Kind) -> Mixture:

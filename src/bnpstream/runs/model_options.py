@@ -6,19 +6,13 @@ from typing import Any, Literal, NamedTuple
 from bnpstream.estimators import DocumentMixture, StreamingMixture
 from bnpstream.estimators.base import require_whole
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
-from bnpstream.priors import NAMED_PRIORS, Prior
+from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
 from bnpstream.sources.records import Kind
 
 Mixture = StreamingMixture | DocumentMixture
 
-TAKES = {
-    "dp": ("concentration",),
-    "nig": ("concentration", "tilt"),
-    "ngg": ("concentration", "discount", "tilt"),
-    "stable": ("discount",),
-    "py": ("concentration", "discount"),
-}
-"""What can be said of a prior."""
+GIVEN = ("concentration", "discount", "tilt")
+"""Parameters of priors that can be given, as far as a prior has them."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +129,14 @@ def make_prior(options: ModelOptions) -> Prior:
         raise OptionError(f"there is no prior {name!r}; there are {', '.join(NAMED_PRIORS)}")
     given = {
         parameter: float(value)
-        for parameter in ("concentration", "discount", "tilt")
+        for parameter in GIVEN
         if (value := getattr(options, parameter)) is not None
     }
     for parameter in given:
-        if parameter not in TAKES[name]:
+        if parameter not in PARAMETERS[name]:
             raise OptionError(
                 f"--{parameter}: the prior {name} has no {parameter}; "
-                f"it has {' and '.join(TAKES[name])}"
+                f"it has {' and '.join(PARAMETERS[name])}"
             )
     guess = NAMED_PRIORS[name]
     left: Any = tuple(parameter for parameter in guess.learn if parameter not in given)

@@ -8,11 +8,11 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from bnpstream.likelihoods.multinomial import LEARN
+from bnpstream.priors import PARAMETERS
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
 from bnpstream.runs.model_file import written
 from bnpstream.runs.model_options import (
-    TAKES,
     ModelOptions,
     OptionError,
     half_life_of,
@@ -173,10 +173,10 @@ def options_grid(base: ModelOptions, values: Values, kind: Kind) -> list[ModelOp
     """
     priors = values.get("prior") or list(PRIORS)
     for name in priors:
-        if name not in TAKES:
+        if name not in PARAMETERS:
             make_prior(ModelOptions(prior=name))  # says what there is
     for name in ("concentration", "discount", "tilt"):
-        if values.get(name) and not any(name in TAKES[prior] for prior in priors):
+        if values.get(name) and not any(name in PARAMETERS[prior] for prior in priors):
             raise OptionError(f"--{name}: none of the priors {', '.join(priors)} has a {name}")
     candidates = [
         replace(base, prior=prior, **parameters)
@@ -205,7 +205,7 @@ def _usual(values: tuple[Any, ...]) -> list[float | None]:
 
 def _parameters(prior: str, values: Values) -> Iterator[dict[str, Any]]:
     """Yield the parameters that a prior is tried with."""
-    has = TAKES[prior]
+    has = PARAMETERS[prior]
     tilts = (values.get("tilt") if "tilt" in has else None) or [None]
     discounts = (values.get("discount") or list(DISCOUNTS)) if "discount" in has else [None]
     for discount in discounts:

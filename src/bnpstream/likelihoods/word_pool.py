@@ -1,15 +1,9 @@
-"""Clusters that are joined, and groups of them: the likelihood's part of the log odds.
+"""Clusters of words that are joined: only words that both clusters have matter.
 
-A pool holds one row of statistics a cluster and says what joining two of them is worth,
-
-    log m(i+j) - log m(i) - log m(j).
-
-Any likelihood can do that by its marginal likelihood. For words only those matter that both
-clusters have, so their rows are kept sparse and the sums are compiled.
+So their rows are kept sparse, and the sums are compiled.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,125 +11,15 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from bnpstream.kernels.words.pools import WordRows, fill_log_gammas, group_gains, word_odds
-from bnpstream.likelihoods import Likelihood, plus
-from bnpstream.likelihoods.words import WordLikelihood
-from bnpstream.mixture import MixtureState, Model
+from bnpstream.likelihoods.batch import Floats
+from bnpstream.likelihoods.pools import Groups, Integers, Pool
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    from bnpstream.likelihoods.words import WordLikelihood
 
-BLOCK_CELLS = 4_000_000
-"""(pair, statistic) cells held at a time: 32 MB."""
 LEAST_COUNT = 0.1
 """Counts below this are left out of a pool: every cluster has crumbs of rows that are another's. On
 20 Newsgroups they are three quarters of all counts and 1 % of the words."""
-
-
-class Groups(ABC):
-    """Summed statistics of groups of clusters, which clusters leave and join."""
-
-    @abstractmethod
-    def gains(self, k: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k in every group g."""
-
-    @abstractmethod
-    def move(self, k: int, group: int, sign: float) -> None:
-        """Add cluster k to a group, or take it out."""
-
-
-class Pool(ABC):
-    """Clusters that are joined."""
-
-    @abstractmethod
-    def odds(self, i: int, others: Integers) -> Floats:
-        """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""
-
-    @abstractmethod
-    def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i; j is not asked for any more."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """Return a pool whose joins leave this one as it is."""
-
-    @abstractmethod
-    def groups(self, members: Integers, n_groups: int) -> Groups:
-        """Return groups of clusters; members[k] is the group of cluster k."""
-
-
-def pool_of(model: Model, state: MixtureState) -> Pool:
-    """Return the clusters of a posterior, by slot."""
-    return pool_of_rows(model.likelihood, state.sparse_rows(np.arange(state.n_clusters)))
-
-
-def pool_of_rows(likelihood: Likelihood, rows: csr_array) -> Pool:
-    """Return clusters with these statistics, whose columns are in ascending order."""
-    if isinstance(likelihood, WordLikelihood):
-        return WordPool.of(likelihood, rows)
-    return RowPool(likelihood, rows.toarray())
-
-
-class RowPool(Pool):
-    """Clusters of any likelihood, by its marginal likelihood.
-
-    Parameters
-    ----------
-    likelihood : Likelihood
-        What rows look like in a cluster.
-    rows : ndarray of shape (K, D)
-        Summed statistics.
-    """
-
-    def __init__(self, likelihood: Likelihood, rows: Floats) -> None:
-        self.likelihood, self.rows = likelihood, rows.copy()
-        self.alone = likelihood.log_marginal(self.rows)
-
-    def odds(self, i: int, others: Integers) -> Floats:
-        """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""
-        together = np.empty(others.size)
-        block = max(1, BLOCK_CELLS // self.rows.shape[1])
-        for start in range(0, others.size, block):
-            part = self.rows[others[start : start + block]]
-            summed = plus(part, np.ones(len(part)), self.rows[i], paired=self.likelihood.paired)
-            together[start : start + block] = self.likelihood.log_marginal(summed)
-        odds: Floats = together - self.alone[others] - self.alone[i]
-        return odds
-
-    def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i."""
-        paired = self.likelihood.paired
-        self.rows[i] = plus(self.rows[[i]], np.ones(1), self.rows[j], paired=paired)[0]
-        self.alone[i] = self.likelihood.log_marginal(self.rows[[i]])[0]
-
-    def copy(self) -> "RowPool":
-        """Return a pool whose joins leave this one as it is."""
-        return RowPool(self.likelihood, self.rows)
-
-    def groups(self, members: Integers, n_groups: int) -> "RowGroups":
-        """Return groups of clusters."""
-        return RowGroups(self, members, n_groups)
-
-
-class RowGroups(Groups):
-    """Groups of clusters of any likelihood."""
-
-    def __init__(self, pool: RowPool, members: Integers, n_groups: int) -> None:
-        self._pool = pool
-        self._sums = np.zeros((n_groups, pool.rows.shape[1]))
-        for k, group in enumerate(members):
-            self.move(k, int(group), 1.0)
-
-    def gains(self, k: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k in every group g."""
-        likelihood, ones = self._pool.likelihood, np.ones(len(self._sums))
-        after = plus(self._sums, ones, self._pool.rows[k], paired=likelihood.paired)
-        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(self._sums)
-        return gains
-
-    def move(self, k: int, group: int, sign: float) -> None:
-        """Add cluster k to a group, or take it out."""
-        before, paired = self._sums[[group]], self._pool.likelihood.paired
-        self._sums[group] = plus(before, np.array([sign]), self._pool.rows[k], paired=paired)[0]
 
 
 class WordPool(Pool):
@@ -170,7 +54,7 @@ class WordPool(Pool):
         )
 
     @classmethod
-    def of(cls, likelihood: WordLikelihood, statistics: csr_array) -> "WordPool":
+    def of(cls, likelihood: "WordLikelihood", statistics: csr_array) -> "WordPool":
         """Return clusters with these statistics, of which the last is the length."""
         K, last = statistics.shape[0], statistics.shape[1] - 1
         rows = np.repeat(np.arange(K), np.diff(statistics.indptr))

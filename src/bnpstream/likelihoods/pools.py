@@ -1,0 +1,119 @@
+"""Clusters that are joined, and groups of them: the likelihood's part of the log odds.
+
+A pool holds one row of statistics per cluster and says what joining two of them is worth,
+
+    log m(i+j) - log m(i) - log m(j).
+
+Any likelihood can do that by its marginal likelihood (`RowPool`).
+"""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.likelihoods.batch import Floats, plus
+
+if TYPE_CHECKING:
+    from bnpstream.likelihoods.base import Likelihood
+
+Integers = NDArray[np.int64]
+
+BLOCK_CELLS = 4_000_000
+"""(pair, statistic) cells held at a time: 32 MB."""
+
+
+class Groups(ABC):
+    """Summed statistics of groups of clusters, which clusters leave and join."""
+
+    @abstractmethod
+    def gains(self, k: int) -> Floats:
+        """Return log m(g+k) - log m(g) of cluster k in every group g."""
+
+    @abstractmethod
+    def move(self, k: int, group: int, sign: float) -> None:
+        """Add cluster k to a group, or take it out."""
+
+
+class Pool(ABC):
+    """Clusters that are joined."""
+
+    @abstractmethod
+    def odds(self, i: int, others: Integers) -> Floats:
+        """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""
+
+    @abstractmethod
+    def join(self, i: int, j: int) -> None:
+        """Add cluster j to cluster i; j is not asked for any more."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Return a pool whose joins leave this one as it is."""
+
+    @abstractmethod
+    def groups(self, members: Integers, n_groups: int) -> Groups:
+        """Return groups of clusters; members[k] is the group of cluster k."""
+
+
+class RowPool(Pool):
+    """Clusters of any likelihood, by its marginal likelihood.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        What rows look like in a cluster.
+    rows : ndarray of shape (K, D)
+        Summed statistics.
+    """
+
+    def __init__(self, likelihood: "Likelihood", rows: Floats) -> None:
+        self.likelihood, self.rows = likelihood, rows.copy()
+        self.alone = likelihood.log_marginal(self.rows)
+
+    def odds(self, i: int, others: Integers) -> Floats:
+        """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""
+        together = np.empty(others.size)
+        block = max(1, BLOCK_CELLS // self.rows.shape[1])
+        for start in range(0, others.size, block):
+            part = self.rows[others[start : start + block]]
+            summed = plus(part, np.ones(len(part)), self.rows[i], paired=self.likelihood.paired)
+            together[start : start + block] = self.likelihood.log_marginal(summed)
+        odds: Floats = together - self.alone[others] - self.alone[i]
+        return odds
+
+    def join(self, i: int, j: int) -> None:
+        """Add cluster j to cluster i."""
+        paired = self.likelihood.paired
+        self.rows[i] = plus(self.rows[[i]], np.ones(1), self.rows[j], paired=paired)[0]
+        self.alone[i] = self.likelihood.log_marginal(self.rows[[i]])[0]
+
+    def copy(self) -> "RowPool":
+        """Return a pool whose joins leave this one as it is."""
+        return RowPool(self.likelihood, self.rows)
+
+    def groups(self, members: Integers, n_groups: int) -> "RowGroups":
+        """Return groups of clusters."""
+        return RowGroups(self, members, n_groups)
+
+
+class RowGroups(Groups):
+    """Groups of clusters of any likelihood."""
+
+    def __init__(self, pool: RowPool, members: Integers, n_groups: int) -> None:
+        self._pool = pool
+        self._sums = np.zeros((n_groups, pool.rows.shape[1]))
+        for k, group in enumerate(members):
+            self.move(k, int(group), 1.0)
+
+    def gains(self, k: int) -> Floats:
+        """Return log m(g+k) - log m(g) of cluster k in every group g."""
+        likelihood, ones = self._pool.likelihood, np.ones(len(self._sums))
+        after = plus(self._sums, ones, self._pool.rows[k], paired=likelihood.paired)
+        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(self._sums)
+        return gains
+
+    def move(self, k: int, group: int, sign: float) -> None:
+        """Add cluster k to a group, or take it out."""
+        before, paired = self._sums[[group]], self._pool.likelihood.paired
+        self._sums[group] = plus(before, np.array([sign]), self._pool.rows[k], paired=paired)[0]
