@@ -7,25 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bnpstream import likelihoods, priors
-from bnpstream.likelihoods.product import _Words
-from bnpstream.likelihoods.vocabulary import OpenVocabulary
-
-KNOWN: tuple[type, ...] = (
-    priors.GeneralizedGamma,
-    priors.PitmanYor,
-    likelihoods.Automatic,
-    likelihoods.Bernoulli,
-    likelihoods.Categorical,
-    likelihoods.DiagonalGaussian,
-    likelihoods.DirichletMultinomial,
-    likelihoods.Gaussian,
-    likelihoods.Poisson,
-    likelihoods.Product,
-    likelihoods.SphericalGaussian,
-    OpenVocabulary,
-    _Words,
-)
+import bnpstream.likelihoods as _likelihoods  # noqa: F401  (they register themselves)
+import bnpstream.priors as _priors  # noqa: F401
+from bnpstream.likelihoods.registry import KNOWN_CLASSES as LIKELIHOODS
+from bnpstream.priors.registry import KNOWN_CLASSES as PRIORS
 
 
 class UnknownClassError(Exception):
@@ -70,7 +55,7 @@ def decode(value: Any, classes: Iterable[type] = ()) -> Any:
     classes : iterable of type
         Dataclasses that it may name besides those of the package.
     """
-    known = {cls.__name__: cls for cls in (*KNOWN, *classes)}
+    known = PRIORS | LIKELIHOODS | {cls.__name__: cls for cls in classes}
     return _decode(value, known)
 
 

@@ -103,7 +103,8 @@ class Settings:
 
     def visit(self, prior: Prior) -> VisitSettings:
         """Return how a row is visited, with the prior's defaults for what is None."""
-        sigma, threshold = prior.smallest_mass, self.new_cluster_threshold
+        sigma = prior.smallest_mass
+        threshold: Any = self.new_cluster_threshold
         if threshold is None:
             threshold = max(sigma, LOWEST_DEFAULT_THRESHOLD)
         if not (isinstance(threshold, Real) and sigma <= float(threshold) < 1.0):

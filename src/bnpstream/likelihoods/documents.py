@@ -76,8 +76,6 @@ def _as_count(value: Any, word: Hashable, name: str) -> int:
 class DocumentBatch(Batch):
     """Encoded documents: the columns of their words in ascending order, the length last.
 
-    Every document counts for one row.
-
     Parameters
     ----------
     indptr : ndarray of shape (n + 1,)
@@ -86,15 +84,23 @@ class DocumentBatch(Batch):
         Words and counts.
     log_base : ndarray of shape (n,)
         log h(x), the multinomial coefficient.
+    weights : ndarray of shape (n,), optional
+        How many rows each counts for; by default one.
     """
 
     def __init__(
-        self, indptr: Integers, columns: Integers, values: Floats, log_base: Floats
+        self,
+        indptr: Integers,
+        columns: Integers,
+        values: Floats,
+        log_base: Floats,
+        weights: Floats | None = None,
     ) -> None:
         object.__setattr__(self, "indptr", indptr)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "log_base", log_base)
+        object.__setattr__(self, "weights", weights)
 
     indptr: Integers
     columns: Integers
@@ -145,34 +151,57 @@ class DocumentBatch(Batch):
     def row(self, i: int) -> Row:
         """Return document i."""
         inside = slice(self.indptr[i], self.indptr[i + 1])
-        return Row(self.columns[inside], self.values[inside], float(self.log_base[i]))
+        weight = float(self.row_weights[i])
+        return Row(self.columns[inside], self.values[inside], float(self.log_base[i]), weight)
+
+    def weighted(self, weights: Floats | None) -> Self:
+        """Return the same documents with other weights."""
+        return type(self)(self.indptr, self.columns, self.values, self.log_base, weights)
 
     def part(self, start: int, stop: int) -> Self:
         """Return documents start..stop-1."""
         indptr = self.indptr[start : stop + 1]
         inside = slice(indptr[0], indptr[-1])
+        weights = None if self.weights is None else self.weights[start:stop]
         return type(self)(
-            indptr - indptr[0], self.columns[inside], self.values[inside], self.log_base[start:stop]
+            indptr - indptr[0],
+            self.columns[inside],
+            self.values[inside],
+            self.log_base[start:stop],
+            weights,
         )
+
+    def chosen(self, rows: NDArray[np.intp]) -> Self:
+        """Return some documents."""
+        sizes = np.diff(self.indptr)[rows]
+        indptr = np.append(0, np.cumsum(sizes))
+        places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
+        weights = None if self.weights is None else self.weights[rows]
+        log_base = self.log_base[rows]
+        return type(self)(indptr, self.columns[places], self.values[places], log_base, weights)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the documents of several batches, in order, as one."""
         sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-        columns, values, log_base = (
+        columns, values = (
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("columns", "values", "log_base")
+            for name in ("columns", "values")
         )
-        return cls(np.append(0, np.cumsum(sizes)), columns, values, log_base)
+        return cls(np.append(0, np.cumsum(sizes)), columns, values, *cls._joined_ends(parts))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that `VocabularyLikelihood.batch_of` needs to make these rows again."""
-        return {name: getattr(self, name) for name in ("indptr", "columns", "values", "log_base")}
+        names = ("indptr", "columns", "values", "log_base")
+        found = {name: getattr(self, name) for name in names}
+        return found if self.weights is None else found | {"weights": self.weights}
 
     def totals(self, n_columns: int) -> Floats:
         """Return the first columns of the statistics summed over all documents."""
-        inside = self.columns < n_columns
-        found = np.bincount(self.columns[inside], self.values[inside], minlength=n_columns)
+        inside, values = self.columns < n_columns, self.values
+        if self.weights is not None:
+            values = values * np.repeat(self.weights, np.diff(self.indptr))
+        found = np.bincount(self.columns[inside], values[inside], minlength=n_columns)
         return found.astype(np.float64)
 
     @cached_property

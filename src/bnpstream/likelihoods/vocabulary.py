@@ -303,6 +303,15 @@ class VocabularyLikelihood(WordLikelihood):
         """Return documents, what is not in the vocabulary as unknown."""
         return DocumentBatch.of(as_documents(X), self.vocabulary.numbers)
 
+    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
+        """Draw one document from the posterior predictive of every cluster: counts by word.
+
+        Words not seen so far are counted under None.
+        """
+        names = [None, *self.vocabulary.words]
+        counts = super().sample(statistics, rng, **options)
+        return [{names[j]: int(row[j]) for j in np.flatnonzero(row)} for row in counts]
+
     def kernel_parameters(self, n_statistics: int) -> AsymmetricDirichletMultinomial:
         """Return the parameters of the compiled score."""
         return AsymmetricDirichletMultinomial(self.alpha, self._log_alpha, self.total)

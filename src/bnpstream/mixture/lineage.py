@@ -34,9 +34,8 @@ class Event(NamedTuple):
         """Return the clusters that were there before and took part."""
         if self.kind == "birth":
             return ()
-        return (
-            (self.id, self.into) if self.kind == "merge" and self.into is not None else (self.id,)
-        )
+        joined = self.into if self.kind == "merge" else None
+        return (self.id,) if joined is None else (self.id, joined)
 
     @property
     def children(self) -> tuple[int, ...]:

@@ -152,13 +152,13 @@ def window_from(
     prefix = "window.rows."
     rows = {name[len(prefix) :]: x for name, x in arrays.items() if name.startswith(prefix)}
     if rows:
-        for name in ("log_base", "weights"):
+        for name in {"log_base", "weights"} & rows.keys():
             found = rows[name]
             _require(prefix + name, found.shape == (sites.n_visited,) and found.dtype == np.float64)
-        if "indices" in rows:
-            places = rows["indices"]
+        for name in {"indices", "columns"} & rows.keys():
+            places = rows[name]
             _check_ends(prefix + "indptr", rows["indptr"], places.size)
-            _require(prefix + "indices", ((places >= 0) & (places < state.n_statistics)).all())
+            _require(prefix + name, ((places >= 0) & (places < state.n_statistics)).all())
         batch = likelihood.batch_of(rows)
         _require("window.rows", len(batch) == sites.n_visited)
         _require("window.rows", batch.n_statistics == state.n_statistics)
