@@ -10,7 +10,7 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import synthetic_corpus
-from bnpstream.estimators.visiting import require_bytes
+from bnpstream.engine.checks import require_bytes
 from bnpstream.inference.budget import Budget, keep_within
 from bnpstream.inference.retirement import retire
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, survivor

@@ -15,9 +15,10 @@ from river.checks import common
 
 from bnpstream import DocumentMixture, dirichlet_process
 from bnpstream import StreamingMixture as ArrayMixture
+from bnpstream.engine import Phase, Settings, Stream
 from bnpstream.likelihoods import DiagonalGaussian
 from bnpstream.river import StreamingMixture
-from bnpstream.river.numbers import NumberLearner
+from bnpstream.river.records import NumberRecords
 from river import base, checks, cluster, datasets, feature_extraction, metrics, preprocessing
 
 # --- river's own checks ---------------------------------------------------------------------------
@@ -126,7 +127,7 @@ def test_learn_many_gives_the_same_bits_as_one_by_one(kind, cuts):
         if start < stop:
             many.learn_many(pd.DataFrame(records[start:stop]))
     assert answers(one, records[::10]) == answers(many, records[::10])
-    states = [model._learner.state.arrays for model in (one, many)]
+    states = [model.stream.state.arrays for model in (one, many)]
     for mine, other in zip(states[0][1:], states[1][1:], strict=True):
         assert mine.tobytes() == other.tobytes()
 
@@ -180,11 +181,12 @@ def test_order_of_features_does_not_matter(kind):
 def test_a_record_like_no_other_has_a_likeliest_cluster_all_the_same(kind, odd):
     """Where a new cluster is better by far, the known ones are still told apart."""
     model = learned(KINDS[kind]())
-    joint = model._learner.log_joint(odd, log_cut=-math.inf, new=True)
+    posterior = model.stream.posterior
+    joint = posterior.log_joint(model.stream.view([odd]), log_cut=-math.inf)[0][0]
     assert joint[-1] > joint[:-1].max() + (50.0 if kind == "numbers" else 5.0)
     shares = model.predict_proba_one(odd)
     assert math.isclose(math.fsum(shares.values()), 1.0, rel_tol=1e-12)
-    likeliest = int(model._learner.state.ids[np.argmax(joint[:-1])])
+    likeliest = int(posterior.ids[np.argmax(joint[:-1])])
     assert model.predict_one(odd) == likeliest == max(shares, key=shares.get)
 
 
@@ -202,12 +204,12 @@ def test_before_any_record():
 def test_in_the_prefix_answers_are_those_of_its_records_alone(kind):
     records = KINDS[kind]()
     young = learned(records[:20])
-    assert young._learner is None
+    assert young.stream.phase is Phase.PREFIX
     known = answers(young, records[:40:5])
     assert known == answers(learned(records[:20]), records[:40:5])
     whole = learned(records[:40])
-    assert whole._learner is not None
-    assert whole._prefix == []
+    assert whole.stream.phase is Phase.RUNNING
+    assert whole.stream.prefix.n_rows == 0
 
 
 # --- the same core as the other estimators --------------------------------------------------------
@@ -218,8 +220,7 @@ def test_counts_are_clustered_as_documents():
     words = len(set().union(*records[:40]))
     other = DocumentMixture(spread=float(words), prefix_rows=40).partial_fit(records)
     model = learned(records)
-    state = model._learner.state
-    assert state.log_evidence == other.total_log_evidence_
+    assert model.stream.state.log_evidence == other.total_log_evidence_
     found = [model.score_one(record) for record in records[:20]]
     np.testing.assert_allclose(found, other.score_samples(records[:20]), rtol=1e-12)
     ids = [model.predict_one(record) for record in records[:20]]
@@ -233,7 +234,7 @@ def test_numbers_are_clustered_as_rows_with_missing_cells(missing):
     likelihood = DiagonalGaussian().informed(cells[:40])
     other = ArrayMixture("dp", likelihood, prefix_rows=40).partial_fit(cells)
     model = learned(records)
-    assert math.isclose(model._learner.state.log_evidence, other.total_log_evidence_, rel_tol=1e-12)
+    assert math.isclose(model.stream.state.log_evidence, other.total_log_evidence_, rel_tol=1e-12)
     found = [model.score_one(record) for record in records[:20]]
     np.testing.assert_allclose(found, other.score_samples(cells[:20]), rtol=1e-12)
 
@@ -242,12 +243,12 @@ def test_a_feature_that_appears_is_a_column_that_was_missing_so_far():
     """As if the column had been there with its base measure, and no value up to then."""
     records = appearing()
     model = learned(records)
-    learner = model._learner
+    learner = model.stream.encoder
     assert list(learner.columns) == ["a", "b", "c", "d", "late"]
     assert learner.waiting.keys() == {"rare"}
     needed = 4  # a tenth of the prefix
     first = [record["late"] for record in records if "late" in record][:needed]
-    likelihood = learner.model.likelihood
+    likelihood = learner.likelihood
     expected = DiagonalGaussian().informed(np.array(first)[:, None])
     assert likelihood.mean[-1] == expected.mean[0]
     assert likelihood.variance[-1] == expected.variance[0]
@@ -256,10 +257,12 @@ def test_a_feature_that_appears_is_a_column_that_was_missing_so_far():
     )
     cells[: 60 + needed, -1] = math.nan
     other = ArrayMixture("dp", likelihood, prefix_rows=40).partial_fit(cells)
-    np.testing.assert_allclose(other.total_log_evidence_, learner.state.log_evidence, rtol=1e-12)
+    np.testing.assert_allclose(
+        other.total_log_evidence_, model.stream.state.log_evidence, rtol=1e-12
+    )
     assert other.n_clusters_ == model.n_clusters
     np.testing.assert_allclose(
-        likelihood.posterior_mean(learner.state.statistics),
+        likelihood.posterior_mean(model.stream.state.statistics),
         likelihood.posterior_mean(other.state_.statistics),
         rtol=1e-12,
     )
@@ -267,19 +270,19 @@ def test_a_feature_that_appears_is_a_column_that_was_missing_so_far():
 
 def test_columns_without_enough_values_wait():
     records = [{"a": float(i), "b": 1.0} if i < 3 else {"a": float(i)} for i in range(40)]
-    learner = NumberLearner(dirichlet_process(), learned([])._settings, records, 4)
-    assert list(learner.columns) == ["a"]
-    learner.learn(records)
-    assert {name: len(seen) for name, seen in learner.waiting.items()} == {"b": 3}
-    learner.learn([{"b": 2.0}])
-    assert list(learner.columns) == ["a", "b"]
+    stream = Stream(dirichlet_process(), NumberRecords(4), Settings(prefix_rows=40))
+    stream.absorb(records)
+    assert list(stream.encoder.columns) == ["a"]
+    assert {name: len(seen) for name, seen in stream.encoder.waiting.items()} == {"b": 3}
+    stream.absorb([{"b": 2.0}])
+    assert list(stream.encoder.columns) == ["a", "b"]
 
 
 def test_a_stream_may_begin_without_features():
     model = learned([{}] * 10, likelihood="gaussian", prefix_rows=3)
     for i in range(10):
         model.learn_one({"a": float(i)})
-    assert list(model._learner.columns) == ["a"]
+    assert list(model.stream.encoder.columns) == ["a"]
     assert math.isfinite(model.score_one({"a": 3.0}))
 
 
@@ -289,25 +292,25 @@ def test_a_stream_may_begin_without_features():
 @pytest.mark.parametrize(
     ("record", "kind"),
     [
-        ({"a": 1, "b": 0}, "CountLearner"),
-        ({"a": np.int32(3)}, "CountLearner"),
-        ({"a": 1.0}, "CountLearner"),
-        ({"a": 1, "b": 0.5}, "NumberLearner"),
-        ({"a": 1, "b": math.nan}, "NumberLearner"),
-        ({"a": 1, "b": -1}, "NumberLearner"),
-        ({"a": 1, "b": None}, "NumberLearner"),
+        ({"a": 1, "b": 0}, "CountRecords"),
+        ({"a": np.int32(3)}, "CountRecords"),
+        ({"a": 1.0}, "CountRecords"),
+        ({"a": 1, "b": 0.5}, "NumberRecords"),
+        ({"a": 1, "b": math.nan}, "NumberRecords"),
+        ({"a": 1, "b": -1}, "NumberRecords"),
+        ({"a": 1, "b": None}, "NumberRecords"),
     ],
     ids=str,
 )
 def test_kind_is_decided_by_the_first_records(record, kind):
     model = learned([record] * 5, prefix_rows=5)
-    assert type(model._learner).__name__ == kind
+    assert type(model.stream.encoder).__name__ == kind
     for name in ("counts", "gaussian"):
         assert (
-            type(learned([{"a": 1}] * 5, prefix_rows=5, likelihood=name)._learner).__name__
+            type(learned([{"a": 1}] * 5, prefix_rows=5, likelihood=name).stream.encoder).__name__
             == {
-                "counts": "CountLearner",
-                "gaussian": "NumberLearner",
+                "counts": "CountRecords",
+                "gaussian": "NumberRecords",
             }[name]
         )
 

@@ -7,12 +7,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from bnpstream import DirichletMultinomial, GibbsMixture, Product, StreamingMixture
+from bnpstream.engine.ascent import search
 from bnpstream.inference import adf
 from bnpstream.likelihoods.multinomial import mean_of
 from bnpstream.mixture import Model
 from bnpstream.priors import dirichlet_process
 from bnpstream.search import Learner, Trial
-from bnpstream.engine.ascent import search
 
 TRIAL = Trial(
     lambda prior: adf.Settings(0.1, 1e-4), lambda model, batch: model.kernel_arguments(batch)

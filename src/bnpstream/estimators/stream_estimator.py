@@ -94,6 +94,10 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         prior, settings = resolve_prior(self.prior), self._settings()
         return Stream(prior, self._new_encoder(X), settings, all_rows=all_rows)
 
+    def check_parameters(self) -> None:
+        """Raise ValueError for a parameter that cannot be, before a row comes."""
+        self._new_stream(None, all_rows=False)
+
     def _current(self, X: Any) -> Stream:
         """Return the stream, going by the parameters as they are now."""
         if self._stream is None:
@@ -234,6 +238,11 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     def _fitted(self) -> Stream:
         """Return the stream whose posterior is read."""
         return self._up_to_date().answering
+
+    @property
+    def stream_(self) -> Stream:
+        """Return the stream behind the estimator; while the prefix is filling, a throw-away one."""
+        return self._fitted
 
     @property
     def _posterior(self) -> Posterior:

@@ -204,6 +204,18 @@ class DocumentBatch(Batch):
         found = np.bincount(self.columns[inside], values[inside], minlength=n_columns)
         return found.astype(np.float64)
 
+    def weighted_sums(self, responsibilities: csr_array) -> csr_array:
+        """Return the (K, D) summed statistics given (n, K) responsibilities, sparse.
+
+        Columns are numbered anew meanwhile: products take memory for every one of them.
+        """
+        words, places = np.unique(self.columns, return_inverse=True)
+        counts = csr_array((self.values, places, self.indptr), shape=(len(self), words.size))
+        sums = csr_array(responsibilities.T) @ counts
+        sums.sort_indices()
+        shape = (sums.shape[0], self.n_statistics)
+        return csr_array((sums.data, words[sums.indices], sums.indptr), shape=shape)
+
     @cached_property
     def kernel_rows(self) -> SparseRows:
         """Return the arrays for compiled loops."""

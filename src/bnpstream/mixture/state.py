@@ -177,6 +177,9 @@ class MixtureState:
 
     def distance(self, statistics: Any) -> float:
         """Return the largest difference to other statistics, a (K, D) array or sparse array."""
+        if self.is_hashed:
+            apart = csr_array(statistics) - self.sparse_rows(np.arange(self.n_clusters))
+            return float(np.abs(apart.data).max(initial=0.0))
         parts = (np.abs(statistics[slots] - self.rows(slots)) for slots in self.blocks())
         return max((float(part.max(initial=0.0)) for part in parts), default=0.0)
 

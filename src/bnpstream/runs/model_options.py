@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from bnpstream.estimators import DocumentMixture, StreamingMixture
-from bnpstream.estimators.base import require_whole
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
 from bnpstream.sources.records import Kind
@@ -184,14 +183,7 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
 def _checked(model: Mixture) -> Mixture:
     """Return a model; OptionError names a setting that is wrong, before a row comes."""
     try:
-        require_whole("prefix_rows", model.prefix_rows, 1)
-        model._check_engine()
-        model._check_half_life()
-        if isinstance(model, StreamingMixture):
-            model._open_likelihood()
-            model._schedule(batch_fit=False)
-        else:
-            model._settings()
+        model.check_parameters()
     except ValueError as error:
         raise OptionError(str(error)) from error
     return model
