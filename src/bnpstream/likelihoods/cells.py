@@ -117,6 +117,11 @@ class CellBatch(Batch):
         """Return D, the length of a row of sufficient statistics."""
         return 2 * self.family.n_pairs
 
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether some cells are missing."""
+        return bool(np.isnan(self.cells).any())
+
     @cached_property
     def statistics(self) -> Floats:
         """Return t(x) of all rows, shape (n, D)."""
