@@ -69,7 +69,7 @@ def _place(X: Any) -> str:
 
 
 class Block(NamedTuple):
-    """A family's part of the compiled score, see ``kernels.cells.columns``."""
+    """A family's part of the compiled score, see ``kernels.cells.blocks``."""
 
     kind: int
     cells: int

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bnpstream.kernels.cells.columns import DIAGONAL, SPHERICAL
+from bnpstream.kernels.cells.blocks import kind_of
+from bnpstream.kernels.cells.families import diagonal, spherical
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base_measures import FirstRows, first_rows
 from bnpstream.likelihoods.batch import Floats, Row
@@ -192,7 +193,7 @@ class DiagonalGaussian(Normal):
         """Return the one block."""
         m, kappa, a, b = self._base
         parameters = np.concatenate([m, [kappa, a], b])
-        return [Block(DIAGONAL, m.size, m.size, self.n_pairs, 4 * m.size + 1, parameters)]
+        return [Block(kind_of(diagonal), m.size, m.size, self.n_pairs, 4 * m.size + 1, parameters)]
 
 
 @register("spherical")
@@ -260,4 +261,4 @@ class SphericalGaussian(DiagonalGaussian):
         """Return the one block."""
         m, kappa, a, b = self._base
         parameters = np.concatenate([m, [kappa, a, b[0]]])
-        return [Block(SPHERICAL, m.size, m.size, self.n_pairs, 3 * m.size + 1, parameters)]
+        return [Block(kind_of(spherical), m.size, m.size, self.n_pairs, 3 * m.size + 1, parameters)]

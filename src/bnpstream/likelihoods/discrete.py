@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln
 
-from bnpstream.kernels.cells.columns import BERNOULLI, POISSON
+from bnpstream.kernels.cells.blocks import kind_of
+from bnpstream.kernels.cells.families import bernoulli, poisson
 from bnpstream.likelihoods.base import InputTraits
 from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
@@ -163,7 +164,7 @@ class Poisson(_Summed):
         D = self.n_columns
         rate = self._shape / as_vector("mean", self.mean)
         parameters = np.concatenate([np.full(D, float(self._shape)), rate])
-        return [Block(POISSON, D, D, self.n_pairs, 3 * D, parameters)]
+        return [Block(kind_of(poisson), D, D, self.n_pairs, 3 * D, parameters)]
 
 
 @register("bernoulli")
@@ -269,4 +270,4 @@ class Bernoulli(_Summed):
         """Return the one block."""
         D, yes = self.n_columns, self._strength * as_vector("mean", self.mean)
         parameters = np.concatenate([yes, self._strength - yes])
-        return [Block(BERNOULLI, D, D, self.n_pairs, 2 * D, parameters)]
+        return [Block(kind_of(bernoulli), D, D, self.n_pairs, 2 * D, parameters)]
