@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from bnpstream.likelihoods import Categorical, DiagonalGaussian, OpenVocabulary, Vocabulary
 from bnpstream.mixture import Event
-from bnpstream.runs.exemplars import Exemplars, measure
+from bnpstream.runs.exemplars import Exemplars
 from bnpstream.runs.trend import BINS, Trend
 
 
@@ -85,8 +86,9 @@ def test_exemplars_follow_merges_and_deaths():
 
 def test_long_documents_of_likely_words_are_typical():
     documents = [{"a": 5}, {"a": 50}, {"a": 25, "b": 25}]
-    measured = measure(documents)
-    assert measured.n_tokens == 105
+    likelihood = Vocabulary(OpenVocabulary(10.0)).likelihood
+    assert likelihood.n_tokens(documents) == 105
+    measured = likelihood.typicality(documents)
     same_mean = np.array([-10.0, -100.0, -100.0])
     one, long, mixed = measured.scores(same_mean)
     assert long > one
@@ -96,7 +98,7 @@ def test_long_documents_of_likely_words_are_typical():
 
 def test_rows_with_missing_cells_come_last():
     table = np.array([[1.0, np.nan], [1.0, 2.0]])
-    scores = measure(table).scores(np.array([5.0, -900.0]))
+    scores = DiagonalGaussian().typicality(table).scores(np.array([5.0, -900.0]))
     assert scores[1] > scores[0]
     labels = np.array([[None, "a"], ["b", "a"]], object)
-    assert measure(labels).scores(np.zeros(2)).tolist() == [-1000.0, 0.0]
+    assert Categorical().typicality(labels).scores(np.zeros(2)).tolist() == [-1000.0, 0.0]

@@ -12,8 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from bnpstream.cli.output import Page, print_numbers, write_json
+from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
-from bnpstream.runs.description import ClusterDescription, Feature
+from bnpstream.runs.description import ClusterDescription
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
 from bnpstream.sources.files.byte_reader import ByteReader

@@ -101,9 +101,9 @@ class Noting:
     def add(self, records: Records, model: Mixture) -> None:
         """Note rows that a model has just absorbed, or keeps until there are more."""
         if model.provisional_:
-            self._journal.wait(records)
+            self._journal.wait(records, model._open_likelihood())
         else:
-            self._journal.note(records, model.absorbed_, [])
+            self._journal.note(records, model.absorbed_, [], model._open_likelihood())
 
     def notes(self) -> Notes:
         """Return all."""

@@ -1,7 +1,7 @@
 """Merging clusters that the model itself would rather have as one."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,15 +122,25 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
         float(occupancy.sum()),
         auxiliary,
     )
-    alone = log_marginals(model, state)
-    together = np.empty(joint.size)
-    block = max(1, SCORED_CELLS // state.n_statistics)
-    for start in range(0, joint.size, block):
-        i, j = pairs.slots[:, start : start + block]
-        summed = plus(state.rows(i), np.ones(i.size), state.rows(j), paired=state.paired)
-        together[start : start + block] = model.likelihood.log_marginal(summed)
+    alone, together = log_marginals(model, state), _log_marginals_together(model, state, pairs)
     apart: Floats = alone[pairs.slots].sum(axis=0) + pairs.entropy
     return together + prior - apart
+
+
+def _log_marginals_together(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
+    """Return log m(i+j) of every pair."""
+    likelihood, together = model.likelihood, np.empty(pairs.entropy.size)
+    sparse: Any = state.sparse_rows(np.arange(state.n_clusters)) if state.is_wide else None
+    longest = state.n_statistics if sparse is None else int(np.diff(sparse.indptr).max())
+    block = max(1, SCORED_CELLS // longest)
+    for start in range(0, together.size, block):
+        part, (i, j) = slice(start, start + block), pairs.slots[:, start : start + block]
+        if sparse is not None:
+            together[part] = likelihood.log_marginal_sparse(sparse[i] + sparse[j])
+        else:
+            summed = plus(state.rows(i), np.ones(i.size), state.rows(j), paired=state.paired)
+            together[part] = likelihood.log_marginal(summed)
+    return together
 
 
 def join_into(

@@ -3,14 +3,16 @@
 from bnpstream.likelihoods.automatic import Automatic
 from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Batch, PairedBatch, Row, plus
+from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import ColumnLikelihood
-from bnpstream.likelihoods.diagonal import DiagonalGaussian, SphericalGaussian
-from bnpstream.likelihoods.discrete import Bernoulli, Poisson
+from bnpstream.likelihoods.diagonal import DiagonalGaussian
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
+from bnpstream.likelihoods.poisson import Poisson
 from bnpstream.likelihoods.product import Product
 from bnpstream.likelihoods.registry import KNOWN_CLASSES, NAMED_LIKELIHOODS, lead, register
+from bnpstream.likelihoods.spherical import SphericalGaussian
 from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood
 
 # The order in which they are named to people; others follow.

@@ -10,10 +10,10 @@ from scipy.sparse import issparse
 
 from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Batch, Floats
+from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import LARGEST, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
-from bnpstream.likelihoods.discrete import Bernoulli
 from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial

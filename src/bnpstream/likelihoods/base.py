@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.batch import Batch, Floats, PairedBatch, Row, plus
 from bnpstream.likelihoods.features import ColumnFeatures, Features, Portrayed
-from bnpstream.likelihoods.pools import Pool, RowPool
+from bnpstream.likelihoods.pools import BLOCK_CELLS, Pool, RowPool
 from bnpstream.likelihoods.typicality import Typicality, of_rows
 from bnpstream.likelihoods.word_screen import no_screen
 
@@ -176,9 +176,12 @@ class Likelihood(ABC):
     def log_marginal_sparse(self, rows: csr_array) -> Floats:
         """Return `log_marginal` of summed statistics that are too wide to be written out.
 
-        By default they are written out: shape (K, D) -> (K,).
+        By default they are written out, a few at a time: shape (K, D) -> (K,).
         """
-        return self.log_marginal(rows.toarray())
+        step = max(1, BLOCK_CELLS // rows.shape[1])
+        starts = range(0, rows.shape[0], step)
+        parts = [self.log_marginal(rows[start : start + step].toarray()) for start in starts]
+        return np.concatenate([np.empty(0), *parts])
 
     def pool(self, rows: csr_array) -> Pool:
         """Return clusters that can be joined, given (K, D) statistics with columns ascending."""
@@ -202,7 +205,7 @@ class Likelihood(ABC):
 
     def log_orders(self, rows: Any) -> Floats:
         """Return the log number of orders that the words of rows can have; by default one."""
-        return np.zeros(len(rows))
+        return np.zeros(np.shape(rows)[0])
 
     def expected_score(
         self, batch: Batch, draw: Draw, score: Score

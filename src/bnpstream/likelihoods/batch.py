@@ -67,6 +67,11 @@ class Batch:
         """Return how many rows every row counts for."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether some cells are missing."""
+        return False
+
     def weighted(self, weights: Floats | None) -> Self:
         """Return the same observations with other weights."""
         return dataclasses.replace(self, weights=weights)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from bnpstream.kernels.cells.columns import CATEGORICAL
+from bnpstream.kernels.cells.blocks import kind_of
+from bnpstream.kernels.cells.families import categorical
 from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
@@ -177,7 +178,7 @@ class Categorical(ColumnLikelihood):
     def blocks(self) -> list[Block]:
         """Return a block a column."""
         return [
-            Block(CATEGORICAL, size, 1, size, size, np.full(size, float(self.alpha)))
+            Block(kind_of(categorical), size, 1, size, size, np.full(size, float(self.alpha)))
             for size in self.sizes.tolist()
         ]
 

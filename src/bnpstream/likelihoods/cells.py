@@ -69,7 +69,7 @@ def _place(X: Any) -> str:
 
 
 class Block(NamedTuple):
-    """A family's part of the compiled score, see ``kernels.cells.columns``."""
+    """A family's part of the compiled score, see ``kernels.cells.blocks``."""
 
     kind: int
     cells: int
@@ -116,6 +116,11 @@ class CellBatch(Batch):
     def n_statistics(self) -> int:
         """Return D, the length of a row of sufficient statistics."""
         return 2 * self.family.n_pairs
+
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether some cells are missing."""
+        return bool(np.isnan(self.cells).any())
 
     @cached_property
     def statistics(self) -> Floats:

@@ -1,4 +1,4 @@
-"""Real columns, independent given the cluster: a variance a column, or one for all."""
+"""Real columns, independent given the cluster, with a variance each."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bnpstream.kernels.cells.columns import DIAGONAL, SPHERICAL
+from bnpstream.kernels.cells.blocks import kind_of
+from bnpstream.kernels.cells.families import diagonal
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base_measures import FirstRows, first_rows
 from bnpstream.likelihoods.batch import Floats, Row
@@ -192,72 +193,4 @@ class DiagonalGaussian(Normal):
         """Return the one block."""
         m, kappa, a, b = self._base
         parameters = np.concatenate([m, [kappa, a], b])
-        return [Block(DIAGONAL, m.size, m.size, self.n_pairs, 4 * m.size + 1, parameters)]
-
-
-@register("spherical")
-@dataclass(frozen=True, eq=False)
-class SphericalGaussian(DiagonalGaussian):
-    """Real columns with one variance: normal-gamma. Missing cells are integrated out.
-
-    As `DiagonalGaussian`, but lambda ~ Gamma(a, b) is common to all columns.
-
-    Parameters
-    ----------
-    mean : array-like of shape (D,), optional
-        m: where clusters are expected. Default the centre of the first rows.
-    mean_strength : float, optional
-        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
-        rows: their share of variance within clusters, so that means are expected to spread as the
-        rows do; .01 if mean and scale are given.
-    degrees : float, optional
-        nu > 2: how many cells, and 2 more, the expectation of the variance is worth. Default 4.
-    variance : float, optional
-        v: the variance that is expected within a cluster. Default from the first rows.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if np.ndim(self.variance if self.variance is not None else 0.0) > 0:
-            raise ValueError(
-                f"variance must be one number, got {self.variance!r}; DiagonalGaussian has one a "
-                "column"
-            )
-
-    def _variance_from(self, rows: FirstRows) -> float:
-        return rows.common_variance
-
-    def _posterior(self, statistics: Floats) -> Posterior:
-        m, kappa, a, b = self._base
-        n, apart, scatter = self._moments(statistics)
-        strength = kappa + n
-        squares = (scatter + kappa * n / strength * apart**2).sum(axis=1, keepdims=True)
-        shape = a + 0.5 * n.sum(axis=1, keepdims=True)
-        return Posterior(n, m + n / strength * apart, strength, shape, b[0] + 0.5 * squares)
-
-    def log_normalizer(self, statistics: Floats) -> Floats:
-        """Return log Gamma(a') - a' log b' - sum_j log(kappa'_j)/2 + n_j/2 log(2 pi)."""
-        post = self._posterior(statistics)
-        joint = (gammaln(post.shape) - post.shape * np.log(post.rate))[:, 0]
-        cells = 0.5 * np.log(post.strength) + 0.5 * post.n * np.log(2.0 * np.pi)
-        total: Floats = joint - cells.sum(axis=1)
-        return total
-
-    def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the log density of Student's t over the cells that are there."""
-        D, post = self.n_columns, self._posterior(statistics)
-        there, x = row.values[:D] > 0.0, row.values[D : 2 * D]
-        weight = post.strength / (2.0 * post.rate * (post.strength + 1.0))
-        half = 0.5 * there.sum()
-        shape = post.shape[:, 0]
-        distance = ((x - post.mean) ** 2 * weight)[:, there].sum(axis=1)
-        constant = 0.5 * (np.log(weight) - LOG_PI)[:, there].sum(axis=1)
-        density: Floats = log_gamma_ratio(shape, half) + constant
-        density -= (shape + half) * np.log1p(distance)
-        return density
-
-    def blocks(self) -> list[Block]:
-        """Return the one block."""
-        m, kappa, a, b = self._base
-        parameters = np.concatenate([m, [kappa, a, b[0]]])
-        return [Block(SPHERICAL, m.size, m.size, self.n_pairs, 3 * m.size + 1, parameters)]
+        return [Block(kind_of(diagonal), m.size, m.size, self.n_pairs, 4 * m.size + 1, parameters)]

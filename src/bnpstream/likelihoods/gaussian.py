@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import multigammaln
 
-from bnpstream.kernels.cells.columns import FULL
+from bnpstream.kernels.cells.blocks import kind_of
+from bnpstream.kernels.cells.families import full
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base_measures import first_rows
 from bnpstream.likelihoods.batch import Floats, Row
@@ -207,4 +208,4 @@ class Gaussian(Normal):
         D = m.size
         packed = Psi[np.tril_indices(D)]
         parameters = np.concatenate([[kappa, nu], m, packed])
-        return [Block(FULL, D, D, self.n_pairs, D + packed.size + 2, parameters)]
+        return [Block(kind_of(full), D, D, self.n_pairs, D + packed.size + 2, parameters)]

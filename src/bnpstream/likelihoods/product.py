@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import gammaln
 
-from bnpstream.kernels.cells.columns import MULTINOMIAL
+from bnpstream.kernels.cells.blocks import kind_of
+from bnpstream.kernels.cells.families import multinomial
 from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
@@ -298,4 +299,4 @@ class _Words(ColumnLikelihood):
         alpha = np.broadcast_to(np.asarray(self.family.alpha, np.float64), self.size)
         parameters = np.append(alpha, alpha.sum())
         D = self.size
-        return [Block(MULTINOMIAL, D, D, D + 1, D + 1, parameters)]
+        return [Block(kind_of(multinomial), D, D, D + 1, D + 1, parameters)]

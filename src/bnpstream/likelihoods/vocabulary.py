@@ -291,6 +291,10 @@ class VocabularyLikelihood(WordLikelihood):
         counts = [count for document in documents for count in document.values()]
         return Entries(np.array(counts, np.float64), np.cumsum([0, *map(len, documents)]))
 
+    def mean_names(self, names: Sequence[str]) -> list[str]:
+        """Return the words that are known; before them `posterior_mean` has all others."""
+        return [str(word) for word in self.vocabulary.words]
+
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> DocumentBatch:
         """Return the rows that `DocumentBatch.arrays` described."""
         return DocumentBatch(**arrays)

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.arrays import NO_MASS, SparseRows
+from bnpstream.kernels.arrays import NO_MASS
 from bnpstream.kernels.measures.rules import Rule
 from bnpstream.kernels.passes.steps import log_joint_pairs, log_joint_rows
 from bnpstream.likelihoods import Batch, Row
@@ -53,6 +53,8 @@ def log_prior_weights(
 
 def log_marginals(model: Model, state: MixtureState) -> Floats:
     """Return the log marginal likelihood of every cluster's rows, log h(x) left out."""
+    if state.is_wide:  # the same numbers, by columns that are not zero
+        return model.likelihood.log_marginal_sparse(state.sparse_rows(np.arange(state.n_clusters)))
     parts = [model.likelihood.log_marginal(state.rows(slots)) for slots in state.blocks()]
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -114,7 +116,7 @@ def log_joint_where(
     wanted : ndarray of shape (n, K + 1)
         Which scores. Where there are few, this is quick.
     """
-    if kernel is not None and isinstance(kernel.rows, SparseRows):
+    if kernel is not None and batch.has_sparse_rows:
         out = np.full(wanted.shape, -np.inf)
         log_weights = log_prior_weights(model.prior, state)[0]
         log_joint_pairs(kernel.likelihood, state.arrays, kernel.rows, log_weights, wanted, out)

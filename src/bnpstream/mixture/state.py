@@ -351,6 +351,14 @@ class MixtureState:
         return self.arrays.table.keys.size > 0
 
     @property
+    def is_wide(self) -> bool:
+        """Return whether a row is too long to be written out, as that of a vocabulary that grows.
+
+        Such rows are sums of doubles: those of pairs are always written out.
+        """
+        return self.is_hashed and self.n_statistics > BLOCK_CELLS
+
+    @property
     def n_entries(self) -> int:
         """Return how many entries of a hashed table the clusters may take."""
         return int(count_entries(self.arrays.table, self.n_clusters))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.likelihoods.features import Feature
 from bnpstream.report.phrases import (
     LONGEST_EXCERPT,
     LONGEST_WORD,
@@ -17,7 +18,7 @@ from bnpstream.report.phrases import (
     whole,
 )
 from bnpstream.report.pictures import difference, ink, trend_path
-from bnpstream.runs.description import ClusterDescription, Feature, RunDescription
+from bnpstream.runs.description import ClusterDescription, RunDescription
 
 DETAILED = 200
 """Heaviest clusters that can be opened: what a page carries easily."""

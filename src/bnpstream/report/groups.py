@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from bnpstream.likelihoods.features import Feature
 from bnpstream.plots import plot_tree
 from bnpstream.report.figures import chart
 from bnpstream.report.phrases import LONGEST_WORD, percent, shorten, whole
 from bnpstream.report.pictures import ink
-from bnpstream.runs.description import Feature, GroupDescription, RunDescription
+from bnpstream.runs.description import GroupDescription, RunDescription
 
 SIZE = (9.6, 2.9)
 """Inches of a picture as wide as the page."""

@@ -4,18 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from bnpstream.inference.tree import MergeTree
+from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import Event
-
-
-class Feature(NamedTuple):
-    """A word or column that tells a cluster from others."""
-
-    name: str
-    value: float
-    """A word's probability in the cluster; a column's mean."""
-    lift: float
-    """A word's probability over that in the whole stream; for a column, by how many standard
-    deviations of the cluster means its mean is above the stream's."""
 
 
 class Exemplar(NamedTuple):

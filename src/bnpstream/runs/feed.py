@@ -240,11 +240,11 @@ class Feed:
         """Note what became of the rows, and take over the history of clusters."""
         if self.model.provisional_:
             assert records is not None
-            self.journal.wait(records)
+            self.journal.wait(records, self.model._open_likelihood())
             return
         absorbed = self.model.absorbed_
         events = self._take_events()
-        self.journal.note(records, absorbed, events)
+        self.journal.note(records, absorbed, events, self.model._open_likelihood())
         self.note_evidence(float(absorbed.rows.log_evidence.mean()))
 
     def note_evidence(self, mean: float) -> None:

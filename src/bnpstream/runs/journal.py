@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from bnpstream.inference.visits import Absorbed
+from bnpstream.likelihoods import Likelihood
+from bnpstream.likelihoods.typicality import Typicality
 from bnpstream.mixture import Event
 from bnpstream.runs.decode import restored, restored_row
-from bnpstream.runs.exemplars import Exemplars, Measure, measure
+from bnpstream.runs.exemplars import Exemplars
 from bnpstream.runs.trend import Trend
 from bnpstream.sources import Records, Reject
 from bnpstream.storage import Tensors
@@ -70,10 +72,10 @@ class Journal:
             known = reject.reason in self.reasons or len(self.reasons) < REASONS
             self.reasons[reject.reason if known else OTHER] += 1
 
-    def wait(self, records: Records) -> None:
+    def wait(self, records: Records, likelihood: Likelihood) -> None:
         """Keep in mind records whose rows wait for more."""
-        measured = measure(records.rows)
-        self.count_tokens(measured.n_tokens)
+        measured = likelihood.typicality(records.rows)
+        self.count_tokens(likelihood.n_tokens(records.rows))
         self.waiting += [
             Waiting(number, id, self._excerpt(records, i), offset, divisor)
             for i, (number, id, offset, divisor) in enumerate(
@@ -87,14 +89,20 @@ class Journal:
             )
         ]
 
-    def note(self, records: Records | None, absorbed: Absorbed, events: list[Event]) -> None:
+    def note(
+        self,
+        records: Records | None,
+        absorbed: Absorbed,
+        events: list[Event],
+        likelihood: Likelihood,
+    ) -> None:
         """Note rows that were absorbed, those that waited first, and what they did to clusters."""
         rows, waiting = absorbed.rows, self.waiting
-        measured = None if records is None else measure(records.rows)
         offsets = np.array([one.offset for one in waiting])
         divisors = np.array([one.divisor for one in waiting])
-        if measured is not None:
-            self.count_tokens(measured.n_tokens)
+        if records is not None:
+            measured = likelihood.typicality(records.rows)
+            self.count_tokens(likelihood.n_tokens(records.rows))
             offsets = np.append(offsets, measured.offsets)
             divisors = np.append(divisors, measured.divisors)
 
@@ -105,7 +113,7 @@ class Journal:
             i = row - len(waiting)
             return records.numbers[i], records.ids[i], self._excerpt(records, i)
 
-        scores = Measure(offsets, divisors, None).scores(rows.log_evidence)
+        scores = Typicality(offsets, divisors).scores(rows.log_evidence)
         self.trend.add(rows.ids, rows.log_evidence, rows.n_clusters)
         self.exemplars.add(rows.ids, rows.shares, scores, describe)
         self.follow(events)

@@ -9,12 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.likelihoods import Categorical, ColumnLikelihood, Likelihood, Product
 from bnpstream.mixture import Event
 from bnpstream.runs.description import (
     ClusterDescription,
     Exemplar,
-    Feature,
     GroupDescription,
     RunDescription,
     TreeDescription,
@@ -26,10 +24,6 @@ from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
 
 Floats = NDArray[np.float64]
-
-EXPECTED, OFTEN = 5.0, 5e-4
-"""A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
-least so probable: rare words have the largest lifts and say the least."""
 
 LEVELS, GROUPS = (5, 20, 80), 20
 """Where the tree of a description is cut, and where it is best."""
@@ -90,11 +84,9 @@ class Run:
         return [Event.of(event) for event in read_log(self.folder, "lineage", self.document)]
 
     def names(self) -> list[str]:
-        """Return what the columns of `means_` are called."""
-        if hasattr(self.model, "vocabulary_"):
-            return [str(word) for word in self.model.vocabulary_.words]
-        n_features = int(self.model.n_features_in_)
-        return list(self.schema.names or (str(j) for j in range(n_features)))
+        """Return what the columns are called; documents of any words have none."""
+        n_features = getattr(self.model, "n_features_in_", 0)
+        return list(self.schema.names or map(str, range(n_features)))
 
     def describe(
         self,
@@ -118,8 +110,9 @@ class Run:
         order = np.argsort(-model.weights_, kind="stable")
         events = self.events()
         born = {event.id: event.n_observations for event in events if event.kind == "birth"}
-        features = _Features(self.model, self.names(), n_features)
-        kind: Literal["words", "columns", "pixels"] = features.kind
+        likelihood = model._model().likelihood
+        features = likelihood.describe(self.names(), _Clusters(model))
+        kind: Literal["words", "columns", "pixels"] = likelihood.feature_kind
         means = None
         if image_shape is not None:
             kind, means = "pixels", model.means_
@@ -137,7 +130,7 @@ class Run:
                 float(weights[k]),
                 float(masses[k]),
                 min((born[i] for i in self.members[int(ids[k])] if i in born), default=None),
-                *features.of(int(k)),
+                *features.of(int(k), n_features),
                 self._exemplars(int(ids[k])),
                 self._trend(int(ids[k])),
                 None if means is None else means[k].tolist(),
@@ -195,7 +188,8 @@ class Run:
         for n, coarser in zip(wanted, [1, *wanted], strict=False):
             groups, above = tree.cut(n), tree.cut(coarser)
             model = self.model.coarsened(n, tree)
-            features = _Features(model, self.names(), n_features)
+            clusters = _Clusters(model)
+            features = model._model().likelihood.describe(self.names(), clusters)
             parents = dict(zip(groups.tolist(), above.tolist(), strict=True))
             level = []
             for k in np.argsort(-model.weights_, kind="stable"):
@@ -206,8 +200,8 @@ class Run:
                         float(model.weights_[k]),
                         int((groups == id).sum()),
                         parents[id],
-                        *features.of(int(k)),
-                        features.mean(int(k)).tolist() if pixels else None,
+                        *features.of(int(k), n_features),
+                        clusters.mean(int(k)).tolist() if pixels else None,
                     )
                 )
             levels.append(level)
@@ -222,76 +216,17 @@ def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
     return isqrt(n), isqrt(n)
 
 
-class _Features:
-    """Which features tell clusters apart; the means of one cluster at a time, as they are long."""
+class _Clusters:
+    """Clusters of a model to be described, in the order of their ids."""
 
-    def __init__(self, model: Mixture, names: list[str], n_features: int) -> None:
-        self._model, self._names, self._n = model, names, n_features
-        self.kind = _kind(model)
-        self._order = np.argsort(model.state_.ids)
-        weights = model.weights_.tolist()
-        self._overall: Floats = sum((w * self.mean(k) for k, w in enumerate(weights)), np.zeros(1))
-        if self.kind == "columns":
-            self._names = _names_of_means(self._model.likelihood_, self._names)
-            squares = (w * (self.mean(k) - self._overall) ** 2 for k, w in enumerate(weights))
-            variance: Floats = sum(squares, np.zeros(1))
-            self._spread = np.where(variance > 0, np.sqrt(variance), 1.0)
+    def __init__(self, model: Mixture) -> None:
+        self._model, self._order = model, np.argsort(model.state_.ids)
+        self.weights: list[float] = model.weights_.tolist()
 
     def mean(self, k: int) -> Floats:
         """Return the mean parameters of a cluster."""
         return self._model.means_of(self._order[k : k + 1])[0]
 
-    def of(self, k: int) -> tuple[list[Feature], list[Feature]]:
-        """Return the likeliest and the most lifted features of a cluster."""
-        mean = self.mean(k)
-        if self.kind == "columns":
-            lift = (mean - self._overall) / self._spread
-            by_value = np.arange(mean.size)[: self._n]
-            by_lift = _top(np.abs(lift), self._n)
-        else:
-            lift = mean / self._overall
-            by_value = _top(mean, self._n)
-            enough = (mean * self._tokens(k) >= EXPECTED) & (mean >= OFTEN)
-            by_lift = _top(np.where(enough, lift, -1.0), self._n)
-            by_lift = by_lift[enough[by_lift]]
-        likely, lifted = (
-            [Feature(self._names[j], float(mean[j]), float(lift[j])) for j in chosen]
-            for chosen in (by_value, by_lift)
-        )
-        return likely, lifted
-
-    def _tokens(self, k: int) -> float:
-        """Return the tokens of a cluster: the last statistic of documents."""
-        state = self._model.state_
-        last = np.array([state.n_statistics - 1])
-        return float(state.candidates[self._order[k : k + 1], last].sum())
-
-
-def _kind(model: Mixture) -> Literal["words", "columns"]:
-    likelihood = getattr(model, "likelihood_", None)
-    return "columns" if isinstance(likelihood, ColumnLikelihood) else "words"
-
-
-def _top(values: Floats, n: int) -> NDArray[np.intp]:
-    """Return where the n largest values are, largest first."""
-    n = min(n, values.size)
-    found = np.sort(np.argpartition(-values, n - 1)[:n])
-    return found[np.argsort(-values[found], kind="stable")]
-
-
-def _names_of_means(likelihood: Likelihood, names: list[str]) -> list[str]:
-    """Return a name for every mean: the share of a label is called "column = label"."""
-    parts: list[tuple[Likelihood, list[str]]] = [(likelihood, names)]
-    if isinstance(likelihood, Product):
-        parts = [
-            (family, [names[j] for j in places])
-            for (_, family, _), places in zip(likelihood.parts, likelihood.places(), strict=True)
-        ]
-    found: list[str] = []
-    for family, own in parts:
-        if isinstance(family, Categorical):
-            for name, levels in zip(own, family.levels or (), strict=True):
-                found += [f"{name} = {level}" for level in levels] + [f"{name} = other"]
-        else:
-            found += own
-    return found
+    def statistic(self, k: int, column: int) -> float:
+        """Return one of the summed statistics of a cluster; -1 is the last."""
+        return float(self._model.state_.candidates[self._order[k : k + 1], [column]].sum())

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from scipy.special import logsumexp
 
 from bnpstream.evaluation import agreement
-from bnpstream.runs.exemplars import log_coefficients
 from bnpstream.runs.model_options import Mixture
 from bnpstream.runs.overview import Run
 from bnpstream.sources import Records, Reject, Source, open_source
@@ -84,7 +82,8 @@ def evaluate(
     labels : ndarray of shape (n,), optional
         True labels of all records, rejected ones included.
     """
-    total, coefficients, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
+    likelihood = run.model._open_likelihood()
+    total, orders, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
     found, numbers = [], []
     for records, joint in _scored(run.model, source, batch_rows):
         rejects += len(records.rejects)
@@ -94,8 +93,8 @@ def evaluate(
         found.append(np.concatenate([block[:, :-1].argmax(axis=1) for block in joint]))
         numbers += records.numbers
         documents += len(records)
-        tokens += _tokens(records)
-        coefficients += float(log_coefficients(records.rows).sum())
+        tokens += likelihood.n_tokens(records.rows) or 0
+        orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
         raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
     positions = np.concatenate(found)
@@ -112,7 +111,7 @@ def evaluate(
         total,
         total / documents,
         None if counted is None else total / counted,
-        None if counted is None else float(np.exp((coefficients - total) / counted)),
+        None if counted is None else float(np.exp((orders - total) / counted)),
         run.model.n_clusters_,
         int(np.unique(positions).size),
         **scores,
@@ -177,13 +176,3 @@ def _log_joints(
         middle = len(records) // 2
         for half in (slice(None, middle), slice(middle, None)):
             yield from _log_joints(model, records.part(half), name)
-
-
-def _tokens(records: Records) -> int:
-    """Return the words of all documents; 0 where rows are no documents."""
-    if isinstance(records.rows, list):
-        return sum(sum(row.values()) for row in records.rows)
-    if issparse(records.rows):
-        counts: Any = records.rows
-        return int(counts.sum())
-    return 0

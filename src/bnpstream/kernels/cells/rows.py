@@ -1,35 +1,13 @@
 """Rows of cells: the loops over rows for columns of any family (see ``kernels.passes.kinds``)."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import N_CLUSTERS, PAIR_ROUNDING, Floats, Integers
-from bnpstream.kernels.cells.columns import (
-    CATEGORICAL,
-    CELL,
-    CELLS,
-    DERIVED,
-    DIAGONAL,
-    FULL,
-    KIND,
-    MULTINOMIAL,
-    SPHERICAL,
-    STATISTIC,
-    Cells,
-    Columns,
-    Derived,
-    derive,
-)
-from bnpstream.kernels.cells.densities import (
-    add_counts,
-    add_even,
-    add_full,
-    add_spherical,
-    add_uneven,
-)
+from bnpstream.kernels.cells.blocks import add_cells, derive, score_cells
+from bnpstream.kernels.cells.columns import Cells, Columns, Derived, Work
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.jit.dispatch import specialize
 from bnpstream.kernels.measures.rules import log_weight
@@ -41,7 +19,6 @@ from bnpstream.kernels.passes.kinds import (
     score,
     take_out_row,
 )
-from bnpstream.kernels.statistics.pairs import add_product, two_product
 from bnpstream.kernels.statistics.table import Table, take_row
 
 LANES = 8
@@ -53,14 +30,8 @@ class CellScratch(NamedTuple):
 
     scores: Floats
     """(capacity,): log predictives of all slots."""
-    summed: Floats
-    """(capacity,): squared distances, or the mantissas of products."""
-    part: Floats
-    """(capacity,): one coordinate of a distance."""
-    exponents: Integers
-    """(capacity,): of the products."""
-    apart: Floats
-    """(most cells of a block, capacity): the row less the clusters' means."""
+    work: Work
+    """Of the families' scores."""
     entries: NDArray[np.uint64]
     """(0,)."""
     slots: Integers
@@ -76,85 +47,17 @@ def make_cell_scratch(capacity: int, cells: int) -> CellScratch:
     """Allocate the working space for `capacity` slots and rows of so many cells."""
     return CellScratch(
         np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity, np.int64),
-        np.empty((cells, capacity)),
+        Work(
+            np.empty(capacity),
+            np.empty(capacity),
+            np.empty(capacity, np.int64),
+            np.empty((cells, capacity)),
+        ),
         np.empty(0, np.uint64),
         np.empty(capacity, np.int64),
         np.empty(capacity),
         np.empty(capacity),
     )
-
-
-@inlined
-def score_cells(
-    columns: Columns, derived: Derived, rows: Cells, i: int, width: int, scratch: CellScratch
-) -> None:
-    """Fill scratch.scores[:width] with log p(x_i | cluster), log h(x) left out."""
-    scores, summed = scratch.scores, scratch.summed
-    scores[:width] = 0.0
-    v, even = derived.values, rows.complete[i] and not derived.uneven[:width].any()
-    for b in range(columns.blocks.shape[0]):
-        block = columns.blocks[b]
-        kind, cells, at, x = (
-            block[KIND],
-            block[CELLS],
-            block[DERIVED],
-            rows.values[i, block[CELL] :],
-        )
-        if kind == FULL:
-            add_full(v, at, x, cells, width, scores, summed, scratch.part, scratch.apart)
-        elif kind == DIAGONAL and even:
-            add_even(v, at, x, cells, width, scores, summed, scratch.exponents)
-        elif kind == DIAGONAL:
-            add_uneven(v, at, x, cells, width, scores)
-        elif kind == SPHERICAL:
-            add_spherical(v, at, x, cells, width, scores, summed)
-        else:
-            add_counts(kind, v, at, x, cells, width, scores)
-
-
-@inlined
-def put(row: Any, s: int, pairs: int, share: float, value: float, rest: float) -> None:
-    """Add share times the pair (value, rest) to statistic s of a cluster's row."""
-    row[s], row[s + pairs] = add_product(row[s], row[s + pairs], share, value, rest)
-
-
-@inner
-def add_cells(columns: Columns, row: Any, x: Any, share: float) -> None:
-    """Add share times the statistics of a row of cells to those of a cluster, Eq. (18)."""
-    pairs = columns.n_statistics
-    for b in range(columns.blocks.shape[0]):
-        block = columns.blocks[b]
-        kind, first, cells, s = block[KIND], block[CELL], block[CELLS], block[STATISTIC]
-        if kind == CATEGORICAL:
-            if not math.isnan(x[first]):
-                put(row, s + np.int64(x[first]), pairs, share, 1.0, 0.0)
-            continue
-        if kind == FULL:
-            put(row, s, pairs, share, 1.0, 0.0)
-        at, length = s + 1 + cells, 0.0
-        for j in range(cells):
-            value = x[first + j]
-            if math.isnan(value):
-                continue
-            if kind == FULL:
-                put(row, s + 1 + j, pairs, share, value, 0.0)
-                for c in range(j + 1):
-                    square, rest = two_product(value, x[first + c])
-                    put(row, at + j * (j + 1) // 2 + c, pairs, share, square, rest)
-            elif kind == MULTINOMIAL:
-                put(row, s + j, pairs, share, value, 0.0)
-                length += value
-            else:
-                put(row, s + j, pairs, share, 1.0, 0.0)
-                put(row, s + cells + j, pairs, share, value, 0.0)
-                if kind in (DIAGONAL, SPHERICAL):
-                    square, rest = two_product(value, value)
-                    put(row, s + 2 * cells + j, pairs, share, square, rest)
-        if kind == MULTINOMIAL:
-            put(row, s + cells, pairs, share, length, 0.0)
 
 
 @specialize(n_columns, Cells, inline=True)
@@ -173,7 +76,8 @@ def _score(  # type: ignore[no-untyped-def]
 ):
     """Score all clusters; slot K is the prior, so the new one is no special case."""
     K = clusters.counters[N_CLUSTERS]
-    score_cells(columns, derived, rows, i, (K + LANES) // LANES * LANES, scratch)
+    width = (K + LANES) // LANES * LANES
+    score_cells(columns, derived, rows, i, width, scratch.scores, scratch.work)
     for k in range(K):
         scratch.slots[k] = k
         log_prior = log_weight(weights[k] - rule.discount, rule)
