@@ -87,10 +87,10 @@ def sweep(
     state = chain.state
     parameters = model.prior.kernel_parameters_given(state.auxiliary)
     if kernel is not None and parameters is not None:
-        done = 0
-        while done < len(batch):
+        reached = np.zeros(1, np.int64)
+        while reached[0] < len(batch):
             state.make_room()
-            done, state.arrays = compiled.sweep(
+            wanted = compiled.sweep(
                 parameters,
                 kernel.likelihood,
                 state.arrays,
@@ -98,8 +98,9 @@ def sweep(
                 kernel.rows,
                 chain.assignments,
                 uniforms,
-                done,
+                reached,
             )
+            state.make_space(wanted)
         return
     conditional = Model(model.prior.given_auxiliary(), model.likelihood)
     for i in range(len(batch)):

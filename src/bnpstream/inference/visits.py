@@ -10,9 +10,18 @@ import numpy as np
 
 from bnpstream.inference.budget import keep_within
 from bnpstream.inference.response import Settings, respond
-from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Sites, Trace
+from bnpstream.kernels.arrays import (
+    GONE,
+    IS_OUT,
+    NEXT_ROW,
+    Events,
+    Floats,
+    Integers,
+    Sites,
+    Trace,
+)
 from bnpstream.kernels.passes import visits as compiled
-from bnpstream.likelihoods import Batch
+from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.lineage import read_events
 
@@ -159,7 +168,9 @@ def visit(
                 )
             ]
         else:
-            events = _visit_compiled(model, state, stop, old, new, others, settings, kernel, trace)
+            events = _visit_compiled(
+                model, state, batch, stop, old, new, others, settings, kernel, trace
+            )
         shares = Responsibilities.of(state, new, start, stop)
         if not keep_sites:
             new.discard(start)
@@ -243,6 +254,7 @@ def _event(kind: Literal["birth", "death"], state: MixtureState, slot: int) -> E
 def _visit_compiled(
     model: Model,
     state: MixtureState,
+    batch: Batch,
     stop: int,
     old: SiteBuffer,
     new: SiteBuffer,
@@ -253,25 +265,40 @@ def _visit_compiled(
 ) -> list[Event]:
     """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
     found: list[Event] = []
-    while new.n_visited < stop:
-        found += keep_within(settings.budget, model, state, (old, new, *others))
-        state.make_room()
-        slots, start = state.n_clusters + 1, new.n_visited
-        new.make_room(0, 2 * (stop - start) + slots)
-        events = Events.empty(stop - start + 2 * slots)
-        new.n_visited, state.arrays = compiled.visit(
-            kernel.prior,
-            kernel.likelihood,
-            state.arrays,
-            state.cache(model.likelihood),
-            kernel.rows,
-            old.arrays,
-            new.arrays,
-            start,
-            stop,
-            settings.options(model, state),
-            trace,
-            events,
-        )
-        found += read_events(events)
+    reached = np.array([new.n_visited, False])
+    try:
+        while (start := new.n_visited) < stop:
+            found += keep_within(settings.budget, model, state, (old, new, *others))
+            state.make_room()
+            slots = state.n_clusters + 1
+            new.make_room(0, 2 * (stop - start) + slots)
+            events = Events.empty(stop - start + 2 * slots)
+            wanted = compiled.visit(
+                kernel.prior,
+                kernel.likelihood,
+                state.arrays,
+                state.cache(model.likelihood),
+                kernel.rows,
+                old.arrays,
+                new.arrays,
+                reached,
+                stop,
+                settings.options(model, state),
+                trace,
+                events,
+            )
+            new.n_visited = int(reached[NEXT_ROW])
+            state.make_space(wanted)
+            found += read_events(events)
+    finally:  # a signal may have kept the lines after the loop from being reached
+        new.n_visited = int(reached[NEXT_ROW])
+        if reached[IS_OUT]:
+            _put_back(state, batch.row(new.n_visited), *old.row(new.n_visited))
     return found
+
+
+def _put_back(state: MixtureState, row: Row, slots: Integers, shares: Floats) -> None:
+    """Add a row as its site has it."""
+    responsibilities, present = np.zeros(state.n_clusters), slots != GONE
+    responsibilities[slots[present]] = shares[present]
+    state.add(responsibilities, row)
