@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from bnpstream.kernels.passes import gibbs as compiled
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row, log_marginals
+from bnpstream.mixture.model import require_plain
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -49,6 +50,7 @@ def init(model: Model, batch: Batch) -> Chain:
 
 def chain_at(model: Model, batch: Batch, assignments: Integers, auxiliary: float) -> Chain:
     """Return the chain with given assignments, slots 0..K-1 all occupied, and log U."""
+    require_plain(model, "Gibbs sampling")
     state = MixtureState(batch.n_statistics, paired=model.likelihood.paired)
     counts = np.bincount(assignments).astype(np.float64)
     for _ in counts:
