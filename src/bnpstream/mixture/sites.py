@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, lil_array
+from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import GONE, Sites
 from bnpstream.kernels.statistics.table import DENSE_UP_TO
@@ -210,12 +210,19 @@ def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Any, Float
 
 
 def _summed_contributions(sites: SiteBuffer, batch: Batch, n_clusters: int) -> Any:
-    """Return the (K, D) sum of what the sites have added, row by row; sparse if wide."""
+    """Return the (K, D) sum of what the sites have added, in order of rows; sparse if wide."""
     D = batch.n_statistics
-    sums: Any = np.zeros((n_clusters, D)) if D <= DENSE_UP_TO else lil_array((n_clusters, D))
+    rows, columns, values = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     for i in range(sites.n_visited):
         row, (slots, shares) = sites.added(i, batch.row(i)), sites.row(i)
-        there, columns = slots != GONE, np.arange(D)[row.columns]
-        place = np.ix_(slots[there], columns)
-        sums[place] = sums[place] + (row.weight * shares[there])[:, None] * row.values
-    return sums if D <= DENSE_UP_TO else csr_array(sums)
+        there = slots != GONE
+        at = np.arange(D) if isinstance(row.columns, slice) else row.columns
+        rows.append(np.repeat(slots[there], at.size))
+        columns.append(np.tile(at, np.count_nonzero(there)))
+        values.append(((row.weight * shares[there])[:, None] * row.values).ravel())
+    places = np.concatenate(rows), np.concatenate(columns)
+    if D > DENSE_UP_TO:
+        return csr_array((np.concatenate(values), places), shape=(n_clusters, D))
+    sums = np.zeros((n_clusters, D))
+    np.add.at(sums, places, np.concatenate(values))
+    return sums
