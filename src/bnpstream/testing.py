@@ -11,11 +11,13 @@ from scipy.special import expit
 from scipy.stats import chisquare
 
 from bnpstream.inference import adf
+from bnpstream.inference.visits import visit
 from bnpstream.kernels.arrays import TOTAL_MASS
 from bnpstream.kernels.measures.rules import log_prior_weights
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 from bnpstream.likelihoods import Batch, Likelihood, plus
-from bnpstream.mixture import MixtureState, Model, log_joint
+from bnpstream.mixture import MixtureState, Model, SiteBuffer, log_joint
+from bnpstream.mixture.sites import totals
 from bnpstream.priors import NormalizedRandomMeasure, Prior, dirichlet_process
 from bnpstream.priors.partitions import set_partitions
 
@@ -66,6 +68,9 @@ def check_likelihood(likelihood: Likelihood, X: Any) -> None:
     same. Where the class does not say how rows are drawn, the last but one is left out. log h(x)
     is the same for all clusters: nothing here can tell whether it is right.
 
+    Scores of a `latent` family are its own: neither the first nor the second is asked of it. What a
+    row adds to a cluster depends on that cluster alone, and taken out again it leaves nothing.
+
     Parameters
     ----------
     likelihood : Likelihood
@@ -84,8 +89,15 @@ def check_likelihood(likelihood: Likelihood, X: Any) -> None:
     if len(batch) < 6:
         raise ValueError(f"check_likelihood needs at least six rows, got {len(batch)}")
     _check_encoding(likelihood, X, batch)
+    if likelihood.latent:
+        _check_contributions(likelihood, batch, np.zeros((2, batch.n_statistics)))
     statistics = _soft_clusters(likelihood, batch)
-    _check_scores(likelihood, batch, statistics)
+    _close("a zero row is the prior", likelihood.log_marginal(statistics[-1:]), [0.0])
+    if likelihood.latent:
+        _check_contributions(likelihood, batch, statistics)
+        _check_taking_out(likelihood, batch)
+    else:
+        _check_scores(likelihood, batch, statistics)
     _check_convexity(likelihood, statistics)
     _check_means(likelihood, statistics)
     _check_rows_drawn(likelihood, batch, statistics)
@@ -253,8 +265,11 @@ def _soft_clusters(likelihood: Likelihood, batch: Batch) -> Floats:
     rng = np.random.default_rng(2)
     responsibilities = rng.dirichlet(np.ones(3), size=len(batch))
     statistics = np.zeros((4, batch.n_statistics))
-    for shares, row in zip(responsibilities, _dense(batch), strict=True):
-        statistics = plus(statistics, np.append(shares, 0.0), row, paired=likelihood.paired)
+    for i, shares in enumerate(responsibilities):
+        row, slots = batch.row(i), np.arange(4)
+        lines = likelihood.contributions(statistics, row, slots)
+        before, q = statistics[:, row.columns], np.append(shares, 0.0)
+        statistics[:, row.columns] = plus(before, q, lines, paired=likelihood.paired)
     return statistics
 
 
@@ -266,7 +281,8 @@ def _sum(likelihood: Likelihood, statistics: Floats, share: float, others: Float
 
 def _check_scores(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
     rows = _dense(batch)
-    _close("a zero row is the prior", likelihood.log_marginal(statistics[-1:]), [0.0])
+    by_default = type(likelihood).contributions is Likelihood.contributions
+    assert by_default, "contributions are asked of a family only if it is latent"
     for i in range(min(len(batch), 6)):
         score = likelihood.log_predictive(statistics, batch.row(i))
         after = likelihood.log_marginal(_sum(likelihood, statistics, 1.0, rows[i]))
@@ -280,6 +296,49 @@ def _check_scores(likelihood: Likelihood, batch: Batch, statistics: Floats) -> N
     other = likelihood.log_predictive(statistics, second)
     other = other + likelihood.log_predictive(_sum(likelihood, statistics, 1.0, rows[1]), first)
     _close("the order of rows must not matter", one, other)
+
+
+def _check_contributions(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
+    """Check that a cluster's score and what a row adds to it depend on this cluster alone."""
+    family = type(likelihood)
+    assert not likelihood.paired, "statistics of a latent family cannot be paired"
+    for name in ("contributions", "log_predictive"):
+        own = getattr(family, name) is not getattr(Likelihood, name)
+        assert own, f"{family.__name__} is latent and has no {name} of its own"
+    slots = np.arange(len(statistics))
+    for i in range(min(len(batch), 6)):
+        row, before = batch.row(i), statistics.copy()
+        lines = likelihood.contributions(statistics, row, slots)
+        scores = likelihood.log_predictive(statistics, row)
+        shape = (slots.size, row.values.size)
+        assert lines.shape == shape, f"contributions must be {shape}, not {lines.shape}"
+        assert np.isfinite(lines).all(), "contributions must be finite"
+        assert scores.shape == slots.shape, "log_predictive must be one number a cluster"
+        assert np.isfinite(scores).all(), "log_predictive must be finite"
+        for k in slots:
+            alone = likelihood.contributions(statistics[[k]], row, np.zeros(1, np.int64))
+            _close("contributions must depend on the cluster alone", alone[0], lines[k])
+            found = likelihood.contributions(statistics, row, slots[[k]])
+            _close("contributions must be those of the slots", found[0], lines[k])
+            score = likelihood.log_predictive(statistics[[k]], row)
+            _close("log_predictive must depend on the cluster alone", score[0], scores[k])
+        lines[:] = 0.0
+        _close("contributions must be no view of the statistics", statistics, before, 0)
+
+
+def _check_taking_out(likelihood: Likelihood, batch: Batch) -> None:
+    """Check that nothing is left of a pass when every row is taken out again."""
+    model, sites = Model(dirichlet_process(), likelihood), SiteBuffer(len(batch))
+    state = adf.init(model, batch.n_statistics)
+    for _ in visit(model, state, batch, SiteBuffer(), sites, adf.Settings(0.1, 1e-4), None):
+        pass
+    statistics, masses, _ = totals(sites, batch, state.n_clusters)
+    scale = 1.0 + float(np.abs(state.statistics).max())
+    _close("statistics must be the sum of the sites", state.distance(statistics) / scale, 0.0)
+    for i in range(len(batch)):
+        state.take_out(*sites.row(i), sites.added(i, batch.row(i)))
+    _close("what was added must be taken out", state.statistics / scale, 0.0)
+    _close("masses must be taken out", state.masses / masses.sum(), 0.0)
 
 
 def _check_convexity(likelihood: Likelihood, statistics: Floats) -> None:

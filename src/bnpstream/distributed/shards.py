@@ -24,6 +24,7 @@ from bnpstream.inference.visits import Responsibilities, slots_of, visit
 from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, MixtureState, SiteBuffer
+from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.sites import totals
 
 Floats = NDArray[np.float64]
@@ -119,7 +120,36 @@ def damped(
     mixed.eliminate_zeros()
     sums = np.asarray(mixed.sum(axis=1))
     mixed = diags_array(1.0 / np.where(sums > 0.0, sums, 1.0)) @ mixed
-    return Responsibilities(mixed.indptr.astype(np.int64), state.ids[mixed.indices], mixed.data)
+    indptr, slots = mixed.indptr.astype(np.int64), mixed.indices.astype(np.int64)
+    found = Responsibilities(indptr, state.ids[slots], mixed.data)
+    if new.contributions is None:
+        return found
+    parts = [(damping, old.sites(state)), (1.0 - damping, new.sites(state))]
+    return found._replace(contributions=_mixed_contributions(parts, indptr, slots))
+
+
+def _mixed_contributions(
+    parts: list[tuple[float, SiteBuffer]], indptr: Integers, slots: Integers
+) -> Contributions:
+    """Return what rows add to some clusters: the mean of what parts of them have added.
+
+    Parameters
+    ----------
+    parts : list of (float, SiteBuffer)
+        Sites of the same rows, and how much of each is in the mean.
+    indptr, slots : ndarray
+        The clusters of every row, each in one of its sites at least.
+    """
+    mixed = Contributions()
+    for i in range(indptr.size - 1):
+        chosen = slots[indptr[i] : indptr[i + 1], None]
+        found = [(part, *sites.row(i), sites.lines(i)) for part, sites in parts]
+        there = np.concatenate([slots for _, slots, _, _ in found])
+        shares = np.concatenate([part * shares for part, _, shares, _ in found])
+        weights = shares * (there == chosen)
+        lines = np.concatenate([lines for *_, lines in found if lines.size > 0])
+        mixed.append(weights @ lines / weights.sum(axis=1, keepdims=True))
+    return mixed
 
 
 def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:

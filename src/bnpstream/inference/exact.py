@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from bnpstream.likelihoods import Batch, plus
 from bnpstream.mixture import Model
+from bnpstream.mixture.model import require_plain
 from bnpstream.priors.partitions import set_partitions
 
 Floats = NDArray[np.float64]
@@ -48,6 +49,7 @@ def run(model: Model, batch: Batch) -> Posterior:
     >>> posterior.partitions, np.exp(posterior.log_probabilities).round(3)
     ([(0, 0), (0, 1)], array([0.103, 0.897]))
     """
+    require_plain(model, "exact enumeration")
     n = len(batch)
     if n > MOST_ROWS:
         raise ValueError(f"exact enumeration takes at most {MOST_ROWS} rows, got {n}")

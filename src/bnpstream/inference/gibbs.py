@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from bnpstream.kernels.passes import gibbs as compiled
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row, log_marginals
+from bnpstream.mixture.model import require_plain
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -49,6 +50,7 @@ def init(model: Model, batch: Batch) -> Chain:
 
 def chain_at(model: Model, batch: Batch, assignments: Integers, auxiliary: float) -> Chain:
     """Return the chain with given assignments, slots 0..K-1 all occupied, and log U."""
+    require_plain(model, "Gibbs sampling")
     state = MixtureState(batch.n_statistics, paired=model.likelihood.paired)
     counts = np.bincount(assignments).astype(np.float64)
     for _ in counts:
@@ -87,10 +89,10 @@ def sweep(
     state = chain.state
     parameters = model.prior.kernel_parameters_given(state.auxiliary)
     if kernel is not None and parameters is not None:
-        done = 0
-        while done < len(batch):
+        reached = np.zeros(1, np.int64)
+        while reached[0] < len(batch):
             state.make_room()
-            done, state.arrays = compiled.sweep(
+            wanted = compiled.sweep(
                 parameters,
                 kernel.likelihood,
                 state.arrays,
@@ -98,8 +100,9 @@ def sweep(
                 kernel.rows,
                 chain.assignments,
                 uniforms,
-                done,
+                reached,
             )
+            state.make_space(wanted)
         return
     conditional = Model(model.prior.given_auxiliary(), model.likelihood)
     for i in range(len(batch)):

@@ -10,10 +10,20 @@ import numpy as np
 
 from bnpstream.inference.budget import keep_within
 from bnpstream.inference.response import Settings, respond
-from bnpstream.kernels.arrays import GONE, Events, Floats, Integers, Sites, Trace
+from bnpstream.kernels.arrays import (
+    GONE,
+    IS_OUT,
+    NEXT_ROW,
+    Events,
+    Floats,
+    Integers,
+    Sites,
+    Trace,
+)
 from bnpstream.kernels.passes import visits as compiled
-from bnpstream.likelihoods import Batch
+from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
+from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.lineage import read_events
 
 RECORD_ROWS = 512
@@ -27,6 +37,8 @@ class Responsibilities(NamedTuple):
     """(n + 1,): where every row begins."""
     ids: Integers
     shares: Floats
+    contributions: Contributions | None = None
+    """What the rows have added, if that depends on the cluster and they will be revisited."""
 
     @classmethod
     def joined(cls, parts: Sequence["Responsibilities"]) -> "Responsibilities":
@@ -37,6 +49,7 @@ class Responsibilities(NamedTuple):
             indptr,
             np.concatenate([part.ids for part in parts]),
             np.concatenate([part.shares for part in parts]),
+            Contributions.joined(part.contributions for part in parts),
         )
 
     @classmethod
@@ -48,7 +61,9 @@ class Responsibilities(NamedTuple):
         inside = slice(ends[0], ends[-1])
         slots = sites.arrays.slots[inside]
         ids = np.where(slots == GONE, GONE, state.arrays.ids[slots])
-        return cls(ends - ends[0], ids, sites.arrays.shares[inside].copy())
+        kept = sites.contributions
+        contributions = None if kept is None else kept.part(start, stop)
+        return cls(ends - ends[0], ids, sites.arrays.shares[inside].copy(), contributions)
 
     def sites(self, state: MixtureState) -> SiteBuffer:
         """Return the sites with the slots that their clusters have in a posterior."""
@@ -56,6 +71,8 @@ class Responsibilities(NamedTuple):
         buffer.n_visited = self.indptr.size - 1
         slots = slots_of(state, self.ids)
         buffer.arrays = Sites(self.indptr.copy(), slots, self.shares.copy())
+        if self.contributions is not None:
+            buffer.contributions = self.contributions.part(0, buffer.n_visited)
         return buffer
 
     def row(self, i: int) -> tuple[Integers, Floats]:
@@ -168,8 +185,10 @@ def visit(
                 )
             ]
         else:
-            events = _visit_compiled(model, state, stop, old, new, others, settings, kernel, trace)
-        shares = Responsibilities.of(state, new, start, stop)
+            events = _visit_compiled(
+                model, state, batch, stop, old, new, others, settings, kernel, trace
+            )
+        shares = Responsibilities.of(state, new, start, stop)._replace(contributions=None)
         if not keep_sites:
             new.discard(start)
         yield Record(state.n_observations, trace.part(start, stop), events, shares)
@@ -197,7 +216,8 @@ def _visit_row(
     row = batch.row(i)
     slots, shares = old.row(i)
     present = slots != GONE
-    state.take_out(slots[present], shares[present], row)
+    before = old.added(i, row)
+    state.take_out(slots[present], shares[present], before)
     response = respond(model, state, row, settings)
     q, opens = response.responsibilities, response.opens
     home = _home(state, slots[present], shares[present], settings.dead_mass(model))
@@ -206,22 +226,43 @@ def _visit_row(
         q, opens = q[:-1], False
     if opens:
         state.open()
-    state.add(q, row)
-    state.auxiliary = response.auxiliary
+    chosen, lines = np.flatnonzero(q), None
     moved_away = np.abs(q[slots[present]] - shares[present]) - q[slots[present]]
     trace.change[i] = 0.5 * (1.0 + moved_away.sum() + shares[~present].sum())
+    if model.likelihood.latent:
+        lines = model.likelihood.contributions(state.candidates, row, chosen)
+        row = row._replace(values=lines)
+        moved = _share_moved(slots[present], shares[present], before, chosen, q[chosen], row)
+        trace.change[i] = max(trace.change[i], moved)
+    state.add(q, row)
+    state.auxiliary = response.auxiliary
     if slots.size == 0:
         state.count_row(row.weight * response.log_evidence)
     if opens:
         yield _event("birth", state, state.n_clusters - 1)
-    chosen = np.flatnonzero(q)
-    new.append(chosen, q[chosen])
+    new.append(chosen, q[chosen], lines)
     trace.log_evidence[i] = response.log_evidence
     trace.ids[i] = state.ids[np.argmax(q)]
     trace.shares[i] = q.max()
     trace.novelty[i] = response.novelty
     yield from _drop_light(state, slots, old, new, settings.least_mass)
     trace.n_clusters[i] = state.n_clusters
+
+
+def _share_moved(
+    slots: Integers, shares: Floats, before: Row, chosen: Integers, q: Floats, now: Row
+) -> float:
+    """Return how much of what a row adds, before and now, has moved; 0 if it adds nothing.
+
+    Where it adds t(x) to every cluster, that is half the summed change of its responsibilities.
+    """
+    gone, come = shares[:, None] * before.values, q[:, None] * now.values
+    total = np.abs(gone).sum() + np.abs(come).sum()
+    if shares.size == 0 or total == 0.0:
+        return 0.0
+    _, one, other = np.intersect1d(slots, chosen, return_indices=True)
+    stayed = np.abs(gone[one]) + np.abs(come[other]) - np.abs(gone[one] - come[other])
+    return float(1.0 - stayed.sum() / total)
 
 
 def _home(state: MixtureState, slots: Integers, shares: Floats, dead_mass: float) -> int | None:
@@ -252,6 +293,7 @@ def _event(kind: Literal["birth", "death"], state: MixtureState, slot: int) -> E
 def _visit_compiled(
     model: Model,
     state: MixtureState,
+    batch: Batch,
     stop: int,
     old: SiteBuffer,
     new: SiteBuffer,
@@ -262,25 +304,40 @@ def _visit_compiled(
 ) -> list[Event]:
     """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
     found: list[Event] = []
-    while new.n_visited < stop:
-        found += keep_within(settings.budget, model, state, (old, new, *others))
-        state.make_room()
-        slots, start = state.n_clusters + 1, new.n_visited
-        new.make_room(0, 2 * (stop - start) + slots)
-        events = Events.empty(stop - start + 2 * slots)
-        new.n_visited, state.arrays = compiled.visit(
-            kernel.prior,
-            kernel.likelihood,
-            state.arrays,
-            state.cache(model.likelihood),
-            kernel.rows,
-            old.arrays,
-            new.arrays,
-            start,
-            stop,
-            settings.options(model, state),
-            trace,
-            events,
-        )
-        found += read_events(events)
+    reached = np.array([new.n_visited, False])
+    try:
+        while (start := new.n_visited) < stop:
+            found += keep_within(settings.budget, model, state, (old, new, *others))
+            state.make_room()
+            slots = state.n_clusters + 1
+            new.make_room(0, 2 * (stop - start) + slots)
+            events = Events.empty(stop - start + 2 * slots)
+            wanted = compiled.visit(
+                kernel.prior,
+                kernel.likelihood,
+                state.arrays,
+                state.cache(model.likelihood),
+                kernel.rows,
+                old.arrays,
+                new.arrays,
+                reached,
+                stop,
+                settings.options(model, state),
+                trace,
+                events,
+            )
+            new.n_visited = int(reached[NEXT_ROW])
+            state.make_space(wanted)
+            found += read_events(events)
+    finally:  # a signal may have kept the lines after the loop from being reached
+        new.n_visited = int(reached[NEXT_ROW])
+        if reached[IS_OUT]:
+            _put_back(state, batch.row(new.n_visited), *old.row(new.n_visited))
     return found
+
+
+def _put_back(state: MixtureState, row: Row, slots: Integers, shares: Floats) -> None:
+    """Add a row as its site has it."""
+    responsibilities, present = np.zeros(state.n_clusters), slots != GONE
+    responsibilities[slots[present]] = shares[present]
+    state.add(responsibilities, row)

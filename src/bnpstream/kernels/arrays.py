@@ -103,6 +103,8 @@ class Events(NamedTuple):
 
 GONE = -1
 BIRTH, DEATH = 0, 1
+NEXT_ROW, IS_OUT = 0, 1
+"""How far visits have come: the next row, and whether it has been taken out already."""
 
 
 NO_LIMIT = 2**62

@@ -153,6 +153,34 @@ class Likelihood(ABC):
         prior = np.zeros((1, statistics.shape[1]))
         return self.log_normalizer(statistics) - self.log_normalizer(prior)
 
+    latent: ClassVar[bool] = False
+    """Whether what a row adds depends on the cluster: there is more to be inferred than which one.
+
+    Then the values of a row are whatever its scores need of x, and the class overrides
+    `contributions` and `log_predictive`. Statistics that are `paired` cannot be latent."""
+
+    def contributions(self, statistics: Floats, row: Row, slots: NDArray[np.int64]) -> Floats:
+        """Return what a row adds to some clusters, for a responsibility and a weight of one.
+
+        By default t(x), whichever cluster. What is returned is added q times at a visit, kept where
+        rows are revisited, and taken out as it was kept.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (K, D)
+            Summed statistics without the row, as in `log_predictive`; a new cluster is a zero row.
+        row : Row
+            One observation.
+        slots : ndarray of shape (k,)
+            Which rows of `statistics`.
+
+        Returns
+        -------
+        contributions : ndarray of shape (k, columns)
+            At the columns of the row.
+        """
+        return np.tile(row.values, (slots.size, 1))
+
     def posterior_mean(self, statistics: Floats) -> Floats:
         """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns).
 

@@ -25,7 +25,12 @@ class Model(NamedTuple):
     likelihood: Likelihood
 
     def kernel_parameters(self, n_statistics: int) -> tuple[Any, Any]:
-        """Return the parameters of prior and likelihood for compiled loops; None: no twin."""
+        """Return the parameters of prior and likelihood for compiled loops; None: no twin.
+
+        Loops add t(x) to every cluster, so there are none for a `latent` likelihood.
+        """
+        if self.likelihood.latent:
+            return None, None
         return self.prior.kernel_parameters(), self.likelihood.kernel_parameters(n_statistics)
 
     def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:
@@ -74,3 +79,12 @@ def kernel_arguments(
     if prior is None or likelihood is None or batch.kernel_rows is None:
         return None
     return KernelArguments(prior, likelihood, batch.kernel_rows, n_jobs)
+
+
+def require_plain(model: Model, what: str) -> None:
+    """Raise ValueError if what a row adds depends on the cluster."""
+    if model.likelihood.latent:
+        raise ValueError(
+            f"{what} needs rows that add the same to every cluster, and those of "
+            f"{type(model.likelihood).__name__} do not: use StreamingMixture"
+        )

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import GONE, Sites
-from bnpstream.likelihoods import Batch
+from bnpstream.kernels.statistics.table import DENSE_UP_TO
+from bnpstream.likelihoods import Batch, Row
+from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.state import log_vacancy_of
 
 Floats = NDArray[np.float64]
@@ -21,6 +23,12 @@ class SiteBuffer:
     ----------
     n_rows : int
         Rows to make room for; none has been visited.
+
+    Attributes
+    ----------
+    contributions : Contributions or None
+        What rows added to their clusters, if that is not t(x) for all of them
+        (`Likelihood.latent`).
     """
 
     def __init__(self, n_rows: int = 0) -> None:
@@ -30,6 +38,7 @@ class SiteBuffer:
             np.empty(2 * n_rows, np.int64),
             np.empty(2 * n_rows),
         )
+        self.contributions: Contributions | None = None
 
     @property
     def n_entries(self) -> int:
@@ -53,8 +62,22 @@ class SiteBuffer:
         inside = slice(self.arrays.indptr[i], self.arrays.indptr[i + 1])
         return self.arrays.slots[inside], self.arrays.shares[inside]
 
-    def append(self, slots: Integers, shares: Floats) -> None:
-        """Add the site of the next row."""
+    def added(self, i: int, row: Row) -> Row:
+        """Return row i as its site has added it: with a line of values a cluster if need be."""
+        slots, _ = self.row(i)
+        if self.contributions is None or slots.size == 0:
+            return row
+        return row._replace(values=self.lines(i)[slots != GONE])
+
+    def lines(self, i: int) -> Floats:
+        """Return what row i has added to each of its clusters, a line each (a view)."""
+        assert self.contributions is not None
+        return self.contributions.row(i, self.row(i)[0].size)
+
+    def append(self, slots: Integers, shares: Floats, lines: Floats | None = None) -> None:
+        """Add the site of the next row, and the values that it has added if they are to be kept."""
+        if lines is not None:
+            self._kept().append(lines)
         self.make_room(self.n_visited + 1, slots.size)
         start = self.n_entries
         self.arrays.slots[start : start + slots.size] = slots
@@ -72,6 +95,14 @@ class SiteBuffer:
         self.arrays.slots[start : start + entries] = other.arrays.slots[:entries]
         self.arrays.shares[start : start + entries] = other.arrays.shares[:entries]
         self.n_visited += rows
+        if other.contributions is not None:
+            self._kept().extend(other.contributions)
+
+    def _kept(self) -> Contributions:
+        """Return the contributions, which are kept from now on."""
+        if self.contributions is None:
+            self.contributions = Contributions()
+        return self.contributions
 
     def part(self, start: int) -> Self:
         """Return a copy of the sites from row `start` on."""
@@ -82,9 +113,13 @@ class SiteBuffer:
     def replace(self, other: Self) -> None:
         """Take over the sites of another buffer."""
         self.n_visited, self.arrays = other.n_visited, other.arrays
+        self.contributions = other.contributions
 
     def merge(self, loser: int, winner: int) -> None:
-        """Give the shares of slot `loser` to slot `winner`."""
+        """Give the shares of slot `loser` to slot `winner`.
+
+        What a row has added to both is added to one then: the mean by shares, a share of the sum.
+        """
         slots, shares = self.arrays.slots[: self.n_entries], self.arrays.shares[: self.n_entries]
         rows = np.repeat(
             np.arange(self.n_visited), np.diff(self.arrays.indptr[: self.n_visited + 1])
@@ -94,6 +129,12 @@ class SiteBuffer:
         place[rows[winning]] = winning
         slots[lost] = winner
         shared = lost[place[rows[lost]] != GONE]
+        if self.contributions is not None:
+            for entry, other in zip(shared.tolist(), place[rows[shared]].tolist(), strict=True):
+                lines, weights = self.lines(int(rows[entry])), shares[[entry, other]]
+                first = int(self.arrays.indptr[rows[entry]])
+                both = lines[[entry - first, other - first]]
+                lines[other - first] = weights @ both / weights.sum()
         shares[place[rows[shared]]] += shares[shared]
         slots[shared], shares[shared] = GONE, 0.0
 
@@ -103,6 +144,8 @@ class SiteBuffer:
         Nobody will come back to them.
         """
         self.arrays.indptr[start : self.n_visited + 1] = 0
+        if self.contributions is not None:
+            self.contributions.discard(start)
 
     def relabel(self, dropped: int, moved: int) -> None:
         """Follow a drop: entries of `dropped` are gone, `moved` now has its slot."""
@@ -130,6 +173,8 @@ class SiteBuffer:
         indptr[: kept + 1] = indptr[rows : self.n_visited + 1] - start
         slots[:entries] = slots[start : start + entries].copy()
         shares[:entries] = shares[start : start + entries].copy()
+        if self.contributions is not None:
+            self.contributions = self.contributions.part(rows, self.n_visited)
         self.n_visited = kept
 
     def copy(self) -> Self:
@@ -137,6 +182,8 @@ class SiteBuffer:
         other = type(self)()
         other.n_visited = self.n_visited
         other.arrays = Sites._make(part.copy() for part in self.arrays)
+        if self.contributions is not None:
+            other.contributions = self.contributions.part(0, self.n_visited)
         return other
 
 
@@ -150,8 +197,32 @@ def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Any, Float
     vacancies = responsibilities.copy()
     vacancies.data = weights * log_vacancy_of(vacancies.data)
     responsibilities.data = weights * responsibilities.data
+    statistics: Any = (
+        batch.weighted_sums(responsibilities)
+        if sites.contributions is None
+        else _summed_contributions(sites, batch, n_clusters)
+    )
     return (
-        batch.weighted_sums(responsibilities),
+        statistics,
         np.asarray(responsibilities.sum(axis=0)),
         np.asarray(vacancies.sum(axis=0)),
     )
+
+
+def _summed_contributions(sites: SiteBuffer, batch: Batch, n_clusters: int) -> Any:
+    """Return the (K, D) sum of what the sites have added, in order of rows; sparse if wide."""
+    D = batch.n_statistics
+    rows, columns, values = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+    for i in range(sites.n_visited):
+        row, (slots, shares) = sites.added(i, batch.row(i)), sites.row(i)
+        there = slots != GONE
+        at = np.arange(D) if isinstance(row.columns, slice) else row.columns
+        rows.append(np.repeat(slots[there], at.size))
+        columns.append(np.tile(at, np.count_nonzero(there)))
+        values.append(((row.weight * shares[there])[:, None] * row.values).ravel())
+    places = np.concatenate(rows), np.concatenate(columns)
+    if D > DENSE_UP_TO:
+        return csr_array((np.concatenate(values), places), shape=(n_clusters, D))
+    sums = np.zeros((n_clusters, D))
+    np.add.at(sums, places, np.concatenate(values))
+    return sums

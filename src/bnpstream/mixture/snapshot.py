@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
 from bnpstream.kernels.statistics.table import EMPTY, empty_table
-from bnpstream.likelihoods import Likelihood
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.lineage import KINDS, LEVELS, Event
 from bnpstream.mixture.sites import SiteBuffer
 from bnpstream.mixture.state import MixtureState
@@ -126,6 +127,9 @@ def window_arrays(window: Window) -> Arrays:
         "window.slots": sites.arrays.slots[: sites.n_entries],
         "window.shares": sites.arrays.shares[: sites.n_entries],
     }
+    if sites.contributions is not None:
+        found["window.contributions.indptr"] = sites.contributions.indptr
+        found["window.contributions.values"] = sites.contributions.values
     if window.keep_rows and window.n_rows > 0:
         found |= {f"window.rows.{name}": x for name, x in window.rows().arrays().items()}
     if (fading := window.fading) is not None:
@@ -149,6 +153,8 @@ def window_from(
     sites.arrays = Sites(
         *(arrays[f"window.{name}"].copy() for name in ("indptr", "slots", "shares"))
     )
+    if "window.contributions.values" in arrays:
+        sites.contributions = _contributions_from(arrays, sites)
     prefix = "window.rows."
     rows = {name[len(prefix) :]: x for name, x in arrays.items() if name.startswith(prefix)}
     if rows:
@@ -162,6 +168,7 @@ def window_from(
         batch = likelihood.batch_of(rows)
         _require("window.rows", len(batch) == sites.n_visited)
         _require("window.rows", batch.n_statistics == state.n_statistics)
+        _require("window.contributions.values", _fit(sites, batch))
         window.append(batch, sites)
     else:
         window.sites = sites
@@ -171,6 +178,28 @@ def window_from(
         _require("window.fading", ((fading > 0.0) & (fading <= 1.0)).all())
         window.set_fading(fading)
     return window
+
+
+def _fit(sites: SiteBuffer, batch: Batch) -> bool:
+    """Return whether sites have added as many values as rows have, if they keep them."""
+    if sites.contributions is None:
+        return True
+    n_clusters, n_values = (np.diff(x) for x in (sites.arrays.indptr, sites.contributions.indptr))
+    columns = [batch.row(i).values.size for i in range(len(batch))]
+    return bool((n_values == n_clusters * columns).all())
+
+
+def _contributions_from(arrays: Arrays, sites: SiteBuffer) -> Contributions:
+    """Return what the rows of a window have added; ValueError as above."""
+    indptr, values = (arrays[f"window.contributions.{name}"] for name in ("indptr", "values"))
+    _check_ends("window.contributions.indptr", indptr, values.size)
+    _require("window.contributions.indptr", indptr.size == sites.n_visited + 1)
+    n_clusters, n_values = np.diff(sites.arrays.indptr), np.diff(indptr)
+    whole = n_values == n_clusters * (n_values // np.maximum(n_clusters, 1))
+    _require("window.contributions.indptr", whole.all())
+    _require("window.contributions.values", values.dtype == np.float64)
+    _require("window.contributions.values", np.isfinite(values).all())
+    return Contributions(indptr.copy(), values.copy())
 
 
 def lineage_arrays(events: Sequence[Event]) -> Arrays:

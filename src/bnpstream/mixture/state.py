@@ -25,9 +25,9 @@ from bnpstream.kernels.statistics.table import (
     N_COLUMNS,
     Table,
     add_rows,
-    compact,
     count_entries,
     empty_table,
+    lengthened,
     take_row,
     with_capacity,
 )
@@ -373,12 +373,17 @@ class MixtureState:
             capacity = _grown(capacity)
         return capacity
 
+    def make_space(self, wanted: int) -> None:
+        """Lengthen a hashed table so that a row of so many entries has space; none for 0."""
+        if wanted > 0:
+            self.arrays = self.arrays._replace(table=lengthened(self.arrays.table, wanted))
+
     def compact(self) -> None:
         """Give back what rows that are gone have left in a hashed table."""
         table = self.arrays.table
         live = 1 + int(table.sizes.sum())
         if self.is_hashed and live + live // 4 < table.values.size:
-            self.arrays = self.arrays._replace(table=compact(table, live + live // 4))
+            self.arrays = self.arrays._replace(table=lengthened(table, 0))
 
     def copy(self) -> Self:
         """Return an independent copy."""

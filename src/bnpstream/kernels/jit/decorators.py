@@ -1,8 +1,11 @@
 """How loops are compiled.
 
 A loop that Python calls is an entry: it unpacks its arguments from Python objects, and lets go of
-the interpreter's lock. All others are called by compiled loops only and need no such wrapper, whose
-compilation would take longer than theirs. Divisions are not checked.
+the interpreter's lock. It returns numbers or nothing, and writes the rest into arrays: to make a
+NamedTuple, numba calls its class, and a signal that is handled there kills the interpreter.
+
+All others are called by compiled loops only and need no such wrapper, whose compilation would take
+longer than theirs. Divisions are not checked.
 """
 
 from collections.abc import Callable

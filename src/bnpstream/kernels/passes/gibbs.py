@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from bnpstream.kernels.arrays import (
+    GONE,
     N_CLUSTERS,
     NEXT_ID,
     TOTAL_MASS,
@@ -48,27 +49,36 @@ def sweep(
     rows: Any,
     assignments: Integers,
     uniforms: Floats,
-    start: int,
-) -> tuple[int, Clusters]:
-    """Reassign rows from `start` on, or fewer if the slots run out; return the next row."""
-    capacity, n = clusters.masses.size, assignments.size
+    reached: Integers,
+) -> int:
+    """Reassign rows from reached[0] on, the next one at last; fewer if room runs out.
+
+    Return the entries that the table has to be `lengthened` by, or 0. A row that waits for that has
+    been taken out, its assignment is GONE.
+    """
+    capacity, n, start = clusters.masses.size, assignments.size, reached[0]
     scratch, space = make_scratch(rows, start, n, capacity), make_space(prior, capacity)
     for i in range(start, n):
+        reached[0] = i
         if clusters.counters[N_CLUSTERS] + 1 == capacity:
-            return i, clusters
+            return 0
         old = assignments[i]
-        take_out_row(cache, likelihood, clusters, rows, i, old, 1.0, scratch.entries)
-        clusters.totals[TOTAL_MASS] -= 1.0
-        if clusters.masses[old] < 0.5:
-            moved = drop(clusters, cache, old)
-            for j in range(n):
-                if assignments[j] == moved:
-                    assignments[j] = old
+        if old != GONE:
+            take_out_row(cache, likelihood, clusters, rows, i, old, 1.0, scratch.entries)
+            assignments[i] = GONE
+            clusters.totals[TOTAL_MASS] -= 1.0
+            if clusters.masses[old] < 0.5:
+                moved = drop(clusters, cache, old)
+                for j in range(n):
+                    if assignments[j] == moved:
+                        assignments[j] = old
         rule, weights = weigh(prior, clusters, space)
         candidates = score(cache, likelihood, clusters, rows, i, weights, rule, NEGLIGIBLE, scratch)
         scratch.slots[0] = draw(candidates, uniforms[i], scratch)
         if not fits(clusters.table, rows, i, scratch.slots, 1):
-            clusters = make_fit(clusters, rows, i, scratch.slots, 1)
+            wanted = make_fit(clusters.table, rows, i, scratch.slots, 1)
+            if wanted > 0:
+                return wanted
         chosen = scratch.slots[0]
         if chosen == clusters.counters[N_CLUSTERS]:
             clusters.ids[chosen] = clusters.counters[NEXT_ID]
@@ -77,4 +87,5 @@ def sweep(
         add_row(cache, likelihood, clusters, rows, i, chosen, 1.0, scratch.entries)
         clusters.totals[TOTAL_MASS] += 1.0
         assignments[i] = chosen
-    return n, clusters
+    reached[0] = n
+    return 0

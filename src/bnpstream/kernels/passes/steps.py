@@ -22,7 +22,7 @@ from bnpstream.kernels.arrays import (
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.measures.rules import Rule, rule_of
 from bnpstream.kernels.passes.kinds import add_row, make_scratch, n_columns, score
-from bnpstream.kernels.statistics.table import Table, has_room, with_room
+from bnpstream.kernels.statistics.table import Table, grow_row, has_room
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
@@ -83,20 +83,16 @@ def fits(table: Table, rows: Any, i: int, slots: Any, kept: int) -> bool:
 
 
 @inner
-def make_fit(clusters: Clusters, rows: Any, i: int, slots: Any, kept: int) -> Clusters:
-    """Return the clusters with room for row i in those that it is added to."""
-    table, columns = clusters.table, n_columns(rows, i)
+def make_fit(table: Table, rows: Any, i: int, slots: Any, kept: int) -> int:
+    """Make room for row i in the clusters that it is added to; return 0.
+
+    Where the table has no space, return how many entries are wanted (`lengthened`).
+    """
+    columns, wanted = n_columns(rows, i), 0
     for c in range(kept):
-        if not has_room(table, slots[c], columns):
-            table = with_room(table, slots[c], columns)
-    return Clusters(
-        table,
-        clusters.masses,
-        clusters.log_vacancy,
-        clusters.ids,
-        clusters.counters,
-        clusters.totals,
-    )
+        if wanted == 0 and not has_room(table, slots[c], columns):
+            wanted = grow_row(table, slots[c], columns)
+    return wanted
 
 
 @inlined

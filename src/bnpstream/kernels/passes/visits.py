@@ -11,14 +11,17 @@ from bnpstream.kernels.arrays import (
     BIRTH,
     DEATH,
     GONE,
+    IS_OUT,
     LOG_AUXILIARY,
     LOG_EVIDENCE,
     N_CLUSTERS,
     N_OBSERVATIONS,
+    NEXT_ROW,
     NO_LIMIT,
     TOTAL_MASS,
     Clusters,
     Events,
+    Integers,
     Options,
     Sites,
     Trace,
@@ -45,15 +48,10 @@ def take_out(
     rows: Any,
     i: int,
     sites: Sites,
-    dead_mass: float,
     entries: Any,
-) -> int:
-    """Subtract site i from the posterior: what is left is the cavity.
-
-    Return the slot of the row's heaviest cluster that is left with mass `dead_mass` or less, or
-    GONE: without this row it has no prior weight, or would be dropped.
-    """
-    home, most, weight = GONE, 0.0, rows.weights[i]
+) -> None:
+    """Subtract site i from the posterior: what is left is the cavity."""
+    weight = rows.weights[i]
     for j in range(sites.indptr[i], sites.indptr[i + 1]):
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
@@ -62,7 +60,18 @@ def take_out(
         vacancy = clusters.log_vacancy[k] - weight * math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
         clusters.totals[TOTAL_MASS] -= weight * share
-        if clusters.masses[k] <= dead_mass and share > most:
+
+
+@inner
+def home_of(clusters: Clusters, i: int, sites: Sites, dead_mass: float) -> int:
+    """Return the slot of the row's heaviest cluster with a mass of `dead_mass` or less, or GONE.
+
+    Without this row, which is taken out, it has no prior weight, or would be dropped.
+    """
+    home, most = GONE, 0.0
+    for j in range(sites.indptr[i], sites.indptr[i + 1]):
+        k, share = sites.slots[j], sites.shares[j]
+        if k != GONE and clusters.masses[k] <= dead_mass and share > most:
             home, most = k, share
     return home
 
@@ -178,22 +187,24 @@ def visit(
     rows: Any,
     old: Sites,
     new: Sites,
-    start: int,
+    reached: Integers,
     stop: int,
     options: Options,
     trace: Trace,
     events: Events,
-) -> tuple[int, Clusters]:
-    """Visit rows start..stop-1, or fewer if room runs out; return the next row and the clusters.
+) -> int:
+    """Visit rows from reached[NEXT_ROW] up to stop-1, or fewer if room runs out.
 
-    Room is that of the arrays, and that of a budget.
+    Room is that of the arrays, and that of a budget. Return the entries that the table has to be
+    `lengthened` by before the next row, or 0; that row may be taken out already (reached[IS_OUT]).
 
     A row may open a cluster, and slot K must stay free for the next new one; it may write K + 1
     entries of its site and as many events.
     """
-    capacity = clusters.masses.size
+    capacity, start = clusters.masses.size, reached[NEXT_ROW]
     scratch, space = make_scratch(rows, start, stop, capacity), make_space(prior, capacity)
     for i in range(start, stop):
+        reached[NEXT_ROW] = i
         slots = clusters.counters[N_CLUSTERS] + 1
         if (
             slots == capacity
@@ -206,11 +217,13 @@ def visit(
             or new.indptr[i] + slots > new.slots.size
             or events.filled[0] + slots + 1 > events.kinds.size
         ):
-            return i, clusters
+            return 0
         first, home = old.indptr[i] == old.indptr[i + 1], GONE
         if not first:
-            dead, entries = options.dead_mass, scratch.entries
-            home = take_out(likelihood, clusters, cache, rows, i, old, dead, entries)
+            if not reached[IS_OUT]:
+                take_out(likelihood, clusters, cache, rows, i, old, scratch.entries)
+                reached[IS_OUT] = 1
+            home = home_of(clusters, i, old, options.dead_mass)
         rule, weights = weigh(prior, clusters, space)
         cut = options.log_min_responsibility
         candidates = score(cache, likelihood, clusters, rows, i, weights, rule, cut, scratch)
@@ -218,7 +231,9 @@ def visit(
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False
         if not fits(clusters.table, rows, i, scratch.slots, kept):
-            clusters = make_fit(clusters, rows, i, scratch.slots, kept)
+            wanted = make_fit(clusters.table, rows, i, scratch.slots, kept)
+            if wanted > 0:
+                return wanted
         likeliest = absorb(likelihood, clusters, cache, rows, i, opens, kept, scratch)
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
@@ -237,4 +252,6 @@ def visit(
             trace.change[i] = change_of(old, i, kept, scratch)
             drop_light(clusters, cache, old, new, i, options.least_mass, events)
         trace.n_clusters[i] = clusters.counters[N_CLUSTERS]
-    return stop, clusters
+        reached[IS_OUT] = 0
+    reached[NEXT_ROW] = stop
+    return 0

@@ -46,7 +46,7 @@ def clear_traces(table: Table, n_rows: int, least: float) -> None:
 def drop_empty(table: Table, n_rows: int) -> None:
     """Let hashed rows forget columns whose entries are zero, and shrink if few are left.
 
-    What a shorter row leaves behind is freed when rows are next moved (`compacted`).
+    What a shorter row leaves behind is freed when rows are next moved (`lengthened`).
     """
     for k in range(n_rows):
         start, size = table.starts[k], table.sizes[k]

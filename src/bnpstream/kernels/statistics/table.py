@@ -124,11 +124,12 @@ def has_room(table: Table, k: int, columns: int) -> bool:
 
 
 @inner
-def with_room(table: Table, k: int, columns: int) -> Table:
-    """Return the table with row k large enough for so many more columns.
+def grow_row(table: Table, k: int, columns: int) -> int:
+    """Make row k large enough for so many more columns, at the end; return 0.
 
-    The row moves to the end. Where there is no space, all rows move to a longer array, a quarter
-    longer than what they need, and what moved rows left behind is freed.
+    Where there is no space, nothing happens, and the entries that are wanted are returned: the
+    table has to be `lengthened`, which only Python can do, since a compiled loop that Python calls
+    returns no arrays.
     """
     needed, D = table.filled[k] + columns, table.shape[N_COLUMNS]
     size = FIRST_SIZE
@@ -137,8 +138,7 @@ def with_room(table: Table, k: int, columns: int) -> Table:
     if 2 * size > D:
         size = D
     if table.shape[END] + size > table.values.size:
-        live = NOTHING + 1 + table.sizes.sum() + size
-        table = compacted(table, live + live // 4)
+        return size
     old_start, old_size = table.starts[k], table.sizes[k]
     table.starts[k], table.sizes[k], table.filled[k] = table.shape[END], size, 0
     table.shape[END] += size
@@ -153,7 +153,7 @@ def with_room(table: Table, k: int, columns: int) -> Table:
             table.values[entry] = table.values[at]
             table.keys[at] = EMPTY
             table.values[at] = 0.0
-    return table
+    return 0
 
 
 def with_capacity(table: Table, capacity: int) -> Table:
@@ -171,25 +171,36 @@ def with_capacity(table: Table, capacity: int) -> Table:
     return grown
 
 
-@inner
-def compacted(table: Table, length: int) -> Table:
-    """Return a hashed table of another length with the same rows, one after the other."""
-    values, keys = np.zeros(length), np.full(length, EMPTY, np.int32)
-    starts, end = np.zeros(table.starts.size, np.int64), NOTHING + 1
-    for k in range(table.starts.size):
-        start, size = table.starts[k], table.sizes[k]
-        values[end : end + size] = table.values[start : start + size]
-        keys[end : end + size] = table.keys[start : start + size]
-        starts[k] = end
-        end += size
-    shape = np.array([table.shape[N_COLUMNS], end])
-    return Table(values, keys, starts, table.sizes.copy(), table.filled.copy(), shape)
+def lengthened(table: Table, wanted: int) -> Table:
+    """Return a hashed table with the same rows and space for so many entries more at the end.
+
+    It is a quarter longer than what that takes; what rows that moved left behind is freed.
+    """
+    live = NOTHING + 1 + int(table.sizes.sum()) + wanted
+    length = live + live // 4
+    longer = Table(
+        np.zeros(length),
+        np.full(length, EMPTY, np.int32),
+        np.zeros(table.starts.size, np.int64),
+        table.sizes.copy(),
+        table.filled.copy(),
+        table.shape.copy(),
+    )
+    line_up(table, longer)
+    return longer
 
 
 @entry
-def compact(table: Table, length: int) -> Table:
-    """Return `compacted`, for Python."""
-    return compacted(table, length)
+def line_up(table: Table, out: Table) -> None:
+    """Put the rows of a hashed table into another one, one after the other."""
+    end = NOTHING + 1
+    for k in range(table.starts.size):
+        start, size = table.starts[k], table.sizes[k]
+        out.values[end : end + size] = table.values[start : start + size]
+        out.keys[end : end + size] = table.keys[start : start + size]
+        out.starts[k] = end
+        end += size
+    out.shape[END] = end
 
 
 @entry
@@ -244,13 +255,22 @@ def add_at(values: Any, at: Any, more: Any) -> None:
         values[at[j]] += more[j]
 
 
-@entry
 def scatter(table: Table, k: int, columns: Any, values: Any) -> Table:
     """Set some columns of row k; return the table, which may have moved."""
+    while (wanted := set_columns(table, k, columns, values)) > 0:
+        table = lengthened(table, wanted)
+    return table
+
+
+@entry
+def set_columns(table: Table, k: int, columns: Any, values: Any) -> int:
+    """Set some columns of row k; return 0, or without doing so the entries wanted for it."""
     if not has_room(table, k, columns.size):
-        table = with_room(table, k, columns.size)
+        wanted = grow_row(table, k, columns.size)
+        if wanted > 0:
+            return wanted
     entries = np.empty(columns.size, np.uint64)
     claim(table, k, columns, 0, columns.size, entries)
     for c in range(columns.size):
         table.values[entries[c]] = values[c]
-    return table
+    return 0

@@ -85,7 +85,6 @@ def _after_query(text: Any, at: int) -> int:
     return at
 
 
-@entry
 def parse_entries(
     text: Any, start: Progress, before: int, announced: tuple[int, int], rules: Rules, room: Room
 ) -> Progress:
@@ -95,6 +94,14 @@ def parse_entries(
     for it. `before` is how many rows come before this batch; `announced` are how many rows and
     entries the file has.
     """
+    return Progress(*_parse_entries(text, start, before, announced, rules, room))
+
+
+@entry
+def _parse_entries(
+    text: Any, start: Progress, before: int, announced: tuple[int, int], rules: Rules, room: Room
+) -> tuple[int, int, int, int, int, int]:
+    """Do as `parse_entries` says; return the numbers of `Progress`."""
     columns, values, ends = room
     n_rows, n_announced = announced
     _, at, n_lines, n_records, n_entries, n_seen = start
@@ -145,16 +152,23 @@ def parse_entries(
         n_entries += 1
         n_seen += 1
         line, status = at, ALL_READ
-    return Progress(status, line, n_lines, n_records, n_entries, n_seen)
+    return status, line, n_lines, n_records, n_entries, n_seen
 
 
-@entry
 def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room: Room) -> Progress:
     """Parse lines ``lead id:value id:value ...``, a record each.
 
     The lead is the number of pairs. With labels it is anything, a query ``qid:number`` may follow,
     everything from ``#`` on is a comment, and blank lines are none.
     """
+    return Progress(*_parse_pairs(text, start, has_labels, rules, room))
+
+
+@entry
+def _parse_pairs(
+    text: Any, start: Progress, has_labels: bool, rules: Rules, room: Room
+) -> tuple[int, int, int, int, int, int]:
+    """Do as `parse_pairs` says; return the numbers of `Progress`."""
     columns, values, ends = room
     _, at, n_lines, n_records, n_entries, n_seen = start
     line, status = at, ALL_READ
@@ -203,4 +217,4 @@ def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room
         n_records += 1
         n_lines += 1
         line, status = at, ALL_READ
-    return Progress(status, line, n_lines, n_records, n_entries, n_seen)
+    return status, line, n_lines, n_records, n_entries, n_seen

@@ -9,24 +9,43 @@ from bnpstream.kernels.jit.decorators import entry
 from bnpstream.kernels.words.dirichlet import LONG_RUN
 
 
-@entry
-def spell_out(indptr: Integers, values: Floats) -> Any:
+def spell_out(indptr: Integers, values: Floats) -> tuple[Any, ...]:
     """Return repeat_ptr, repeats, token_ptr, tokens and seen of ``SparseRows``.
 
     The last entry of a row is its length and no word. A long run is one token.
     """
-    n = indptr.size - 1
-    repeat_ptr, token_ptr = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    for i in range(n):
+    repeat_ptr, token_ptr = np.zeros((2, indptr.size), np.int64)
+    count_tokens(indptr, values, repeat_ptr, token_ptr)
+    repeats = np.empty(repeat_ptr[-1], np.int64)
+    tokens, seen = np.empty(token_ptr[-1], np.uint32), np.empty(token_ptr[-1])
+    fill_tokens(indptr, values, repeat_ptr, repeats, token_ptr, tokens, seen)
+    return repeat_ptr, repeats, token_ptr, tokens, seen
+
+
+@entry
+def count_tokens(indptr: Integers, values: Floats, repeat_ptr: Any, token_ptr: Any) -> None:
+    """Fill the ends of rows in what repeats and in the tokens."""
+    for i in range(indptr.size - 1):
         repeats_so_far, tokens_so_far = repeat_ptr[i], token_ptr[i]
         for j in range(indptr[i], indptr[i + 1] - 1):
             if values[j] > 1.0:
                 repeats_so_far += 1
                 tokens_so_far += 1 if values[j] >= LONG_RUN else np.int64(values[j]) - 1
         repeat_ptr[i + 1], token_ptr[i + 1] = repeats_so_far, tokens_so_far
-    repeats = np.empty(repeat_ptr[n], np.int64)
-    tokens, seen = np.empty(token_ptr[n], np.uint32), np.empty(token_ptr[n])
-    for i in range(n):
+
+
+@entry
+def fill_tokens(
+    indptr: Integers,
+    values: Floats,
+    repeat_ptr: Any,
+    repeats: Any,
+    token_ptr: Any,
+    tokens: Any,
+    seen: Any,
+) -> None:
+    """Fill what repeats, the tokens, and how often each has been seen."""
+    for i in range(indptr.size - 1):
         r, t = repeat_ptr[i], token_ptr[i]
         for j in range(indptr[i], indptr[i + 1] - 1):
             if values[j] <= 1.0:
@@ -38,7 +57,6 @@ def spell_out(indptr: Integers, values: Floats) -> Any:
                 tokens[t] = j - indptr[i]
                 seen[t] = -values[j] if long else before + 1.0
                 t += 1
-    return repeat_ptr, repeats, token_ptr, tokens, seen
 
 
 def with_tokens(rows: SparseRows) -> SparseRows:
