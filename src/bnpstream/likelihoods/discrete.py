@@ -18,6 +18,7 @@ from bnpstream.likelihoods.cells import (
     require_positive,
 )
 from bnpstream.likelihoods.counts import LARGEST_COUNT
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.words import log_rising
 
 
@@ -107,9 +108,9 @@ class Poisson(_Summed):
         bad = ~(np.isnan(cells) | ((cells >= 0) & (cells <= LARGEST_COUNT) & (cells % 1 == 0)))
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                f"row {row}, column {column} is {cells[row, column]}: "
-                "Poisson columns are whole numbers >= 0"
+            raise RowError(
+                int(row),
+                f"column {column} is {cells[row, column]}: Poisson columns are whole numbers >= 0",
             )
 
     def log_base_of(self, cells: Floats) -> Floats:
@@ -221,9 +222,10 @@ class Bernoulli(_Summed):
         bad = ~(np.isnan(cells) | (cells == 0.0) | (cells == 1.0))
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                f"row {row}, column {column} is {cells[row, column]}: "
-                "Bernoulli columns are 0 or 1, False or True"
+            raise RowError(
+                int(row),
+                f"column {column} is {cells[row, column]}: "
+                "Bernoulli columns are 0 or 1, False or True",
             )
 
     def _posterior(self, statistics: Floats) -> tuple[Floats, Floats]:
