@@ -19,9 +19,9 @@ from bnpstream.distributed.driving import Book
 from bnpstream.distributed.handing_out import is_head
 from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Task
-from bnpstream.distributed.partitions import FilePart
+from bnpstream.distributed.partitions import Inside
 from bnpstream.distributed.replicas import Replica
-from bnpstream.sources import Position
+from bnpstream.sources import Partition
 
 STEPS = {
     "read": (reading, "read"),
@@ -75,7 +75,7 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
     replicas = [Replica.of(book.replica.snapshot()) for _ in range(workers)]
     number, head, schema = 0, 0, None
     steps: dict[str, list[float]] = defaultdict(list)
-    todo: list[tuple[str, Position | None]] = [(path, None) for path in reversed(paths)]
+    todo: list[tuple[str, Inside | None]] = [(path, None) for path in reversed(paths)]
     with stopwatches() as seconds:
         while todo:
             path, start = todo.pop()
@@ -91,7 +91,7 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
                 worker.apply(update)
             task = Task("", number, base, None, (), path, None, schema)
             head_only = first and staleness > 0
-            found = reading.read(FilePart(path), None, schema, start, head=head_only)
+            found = reading.read(Partition(path), None, schema, start, head=head_only)
             outcome = absorbing._absorb(task, worker, found)
             number, schema = number + 1, outcome.schema
             if outcome.after is not None:

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from bnpstream.runs.read_ahead import AHEAD, read_ahead
-from bnpstream.sources import Position, Records, Reject
+from bnpstream.sources import Place, Records, Reject
 
 REJECT = Reject("-", 1, 0, "bad", "x")
 
@@ -20,8 +20,9 @@ def batch(start, n, kind="documents", rejects=0):
         "counts": csr_array(np.array(numbers).reshape(n, 1) + 1),
         "table": np.array(numbers, float).reshape(n, 1) + 1,
     }[kind]
-    records = Records(rows, numbers, numbers, [str(i) for i in numbers], [REJECT] * rejects)
-    return records, Position(start + n + rejects)
+    excerpts, places = [str(i) for i in numbers], [Place("-", i + 1) for i in numbers]
+    records = Records(rows, numbers, numbers, excerpts, [REJECT] * rejects, places=places)
+    return records, {"records": start + n + rejects}
 
 
 @pytest.mark.parametrize("kind", ["documents", "counts", "table"])
@@ -34,10 +35,11 @@ def test_nothing_is_lost_or_moved(kind, sizes):
     found = []
     n_rejects = 0
     for records, position in read_ahead(iter(items), 10):
-        assert position.records > max(records.numbers, default=-1)
+        assert position["records"] > max(records.numbers, default=-1)
         found += records.numbers
         assert records.ids == records.numbers
         assert records.excerpts == [str(i) for i in records.numbers]
+        assert [place.line for place in records.places] == [i + 1 for i in records.numbers]
         values = [row["w"] for row in records.rows] if kind == "documents" else records.rows
         values = values.toarray() if kind == "counts" and len(records) else values
         if len(records):
@@ -64,22 +66,20 @@ def test_small_batches_that_wait_are_joined():
     assert max(rest) == 8
 
 
-def test_batches_of_different_files_are_not_joined():
-    read = threading.Event()
+def test_a_source_is_stopped_when_nobody_wants_more():
+    stopped, ended = threading.Event(), threading.Event()
 
     def items():
-        for i in range(12):
-            records, position = batch(i, 1)
-            yield records, position._replace(file=i // 5)
-        read.set()
+        yield batch(0, 1)
+        stopped.wait(10)
+        ended.set()
 
-    batches = read_ahead(items(), 100)
-    found = [next(batches)]
-    read.wait(10)
-    found += batches
-    assert [records.numbers[-1] for records, _ in found][-3:] == [4, 9, 11]
-    for records, position in found:
-        assert {number // 5 for number in records.numbers} == {position.file}
+    batches = read_ahead(items(), 10, stopped.set)
+    next(batches)
+    began = time.monotonic()
+    batches.close()
+    assert ended.is_set()
+    assert time.monotonic() - began < 1.0
 
 
 def test_memory_is_bounded_while_nobody_takes():

@@ -8,9 +8,8 @@ import numpy as np
 import zstandard
 from scipy import sparse
 
+from bnpstream.sources import Options, open_source
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.source import open_source
-from bnpstream.sources.records import Options, Position
 
 
 def docword(rows: np.ndarray) -> bytes:
@@ -83,7 +82,7 @@ def write(folder: Path, content: bytes | str, name: str = "rows") -> str:
 def read(path, format, batch_rows=1024, start=None, **options):
     """Return all batches of a file, and the positions after them."""
     source = open_source(path, Options(format=format, **options))
-    return list(source.batches(batch_rows, start or Position()))
+    return list(source.batches(batch_rows, start))
 
 
 def dense(batches) -> list:

@@ -173,7 +173,7 @@ def test_the_stream_format_comes_by_a_pipe_and_packed(tmp_path):
     code = """if True:
         from bnpstream.sources import open_source
         for batch, position in open_source("-").batches():
-            print(batch.rows.tolist(), position.in_file)
+            print(batch.rows.tolist(), position["in_file"])
     """
     for content in (data, gzip.compress(data)):
         command = [sys.executable, "-c", code]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from feeding import PACKERS, write
 
-from bnpstream.sources import Options, Position, open_source
+from bnpstream.sources import Options, open_source
 from bnpstream.sources.files import byte_reader as reading
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.lines import Lines, first_lines
 
 
@@ -81,8 +82,8 @@ def test_batches_end_at_multiples(tmp_path):
     source = open_source(path)
     found = [(len(batch), position) for batch, position in source.batches(6)]
     assert [n for n, _ in found] == [6, 6, 6, 2]
-    assert [position.in_file for _, position in found] == [6, 12, 18, 20]
-    assert found[0][1] == Position(records=6, file=0, in_file=6, line=9, offset=21)
+    assert [position["in_file"] for _, position in found] == [6, 12, 18, 20]
+    assert Position.of(found[0][1]) == Position(records=6, file=0, in_file=6, line=9, offset=21)
     # From a position that another size has left, too.
     assert [len(batch) for batch, _ in source.batches(5, found[0][1])] == [4, 5, 5]
 

@@ -119,7 +119,7 @@ def test_a_feed_may_begin_with_a_bad_record(pipe):
         feed.write(b'{"text": "aa"}\n')
         records, position, [reject] = reading_.next()
         assert [row for _, _, row, _ in records] == [{"aa": 1}]
-        assert (reject.line, position.records) == (1, 2)
+        assert (reject.line, position["records"]) == (1, 2)
 
 
 def test_a_steady_feed_is_answered_at_once(pipe):
@@ -149,7 +149,7 @@ def test_a_file_that_grows_is_followed(tmp_path):
     reading_ = Reading(str(path), follow=True)
     records, position, _ = reading_.next()
     assert [row for _, _, row, _ in records] == [{"aa": 1}, {"bb": 1}]
-    assert position.offset == 6
+    assert position["offset"] == 6
     assert reading_.is_quiet()
     with path.open("ab", buffering=0) as feed:
         feed.write(b"un\ncc\n")
@@ -157,7 +157,7 @@ def test_a_file_that_grows_is_followed(tmp_path):
         feed.write(b"dd\n")
         records, position, _ = reading_.next()
     assert records == [(4, 4, {"dd": 1}, "dd")]
-    assert tuple(position) == (5, 0, 5, 5, path.stat().st_size)
+    assert tuple(position.values()) == (5, 0, 5, 5, path.stat().st_size)
 
 
 def test_an_empty_file_is_waited_for(tmp_path):
@@ -181,7 +181,7 @@ def test_a_file_that_is_cut_is_read_from_its_start(tmp_path):
         records, rejects = records + more, rejects + others
     assert [(number, row) for number, _, row, _ in records] == [(3, {"cc": 1})]
     assert [(reject.record, reject.line) for reject in rejects] == [(2, 3), (4, 2)]
-    assert tuple(position) == (5, 0, 2, 2, 19)
+    assert tuple(position.values()) == (5, 0, 2, 2, 19)
 
 
 @pytest.mark.parametrize("format_", ["text", "csv"])
@@ -211,7 +211,7 @@ def test_a_file_that_is_replaced_is_read_to_its_end_first(tmp_path, format_):
     records, position, _ = reading_.next()
     assert [(number, row) for number, _, row, _ in records] == [(5, {"ff": 1})]
     n_header = 1 if header else 0
-    assert tuple(position) == (6, 0, 2, 2 + n_header, path.stat().st_size)
+    assert tuple(position.values()) == (6, 0, 2, 2 + n_header, path.stat().st_size)
 
 
 def test_following_goes_on_after_a_break(tmp_path):
@@ -229,7 +229,7 @@ def test_following_goes_on_after_a_break(tmp_path):
     reading_ = Reading(str(path), start=position, schema=source.schema, follow=True)
     records, position, _ = reading_.next()
     assert records == [(2, 2, {"dd": 1}, "dd")]
-    assert tuple(position) == (3, 0, 1, 1, 3)
+    assert tuple(position.values()) == (3, 0, 1, 1, 3)
 
 
 def test_only_the_last_file_is_followed(tmp_path):
@@ -238,3 +238,33 @@ def test_only_the_last_file_is_followed(tmp_path):
     reading_ = Reading(str(tmp_path / "*.log"), follow=True)
     assert [reading_.rows(), reading_.rows()] == [[{"aa": 1}], [{"bb": 1}]]
     assert reading_.is_quiet()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "follow"])
+def test_a_source_that_waits_can_be_stopped(tmp_path, pipe, kind):
+    """What is not complete yet is no record."""
+    path = pipe if kind == "pipe" else tmp_path / "a.log"
+    if kind == "follow":
+        path.write_bytes(b"aa\nbeg")
+    writer = None
+    found, sources, ended = queue.Queue(), queue.Queue(), threading.Event()
+
+    def read():
+        source = open_source(str(path), Options(format="text"), follow=kind == "follow")
+        sources.put(source)
+        for batch, _ in source.batches():
+            found.put(batch.rows)
+        ended.set()
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    if kind == "pipe":
+        writer = pipe.open("wb", buffering=0)
+        writer.write(b"aa\nbeg")
+    assert found.get(timeout=PATIENCE) == [{"aa": 1}]
+    assert not ended.wait(0.2)
+    sources.get().stop()
+    assert ended.wait(1.0)
+    assert found.empty()
+    if writer is not None:
+        writer.close()

@@ -23,10 +23,12 @@ from number_files import (
 from scipy import sparse
 
 from bnpstream.datasets import find
+from bnpstream.sources import open_source
 from bnpstream.sources.files import byte_reader as reading
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.source import FORMATS, _reader_class, open_source
-from bnpstream.sources.records import Options, Position
+from bnpstream.sources.files.position import Position
+from bnpstream.sources.files.source import FORMATS, _reader_class
+from bnpstream.sources.records import Options
 
 CASES = [(format, packer) for format in TEXT_FORMATS for packer in PACKERS] + [("npz", "plain")]
 
@@ -61,15 +63,15 @@ def test_reading_goes_on_from_every_position(tmp_path, format, packer, batch_row
     whole = read(path, format, 1, n_features=9)
     enters = packer == "plain" and format in ("lda-c", "svmlight")
     for number, (_, start) in enumerate(whole, start=1):
-        assert start[:3] == (number, 0, number)
-        assert (start.offset is not None) == enters
+        assert Position.of(start)[:3] == (number, 0, number)
+        assert (start["offset"] is not None) == enters
         rest = read(path, format, batch_rows, start, n_features=9)
         assert dense(rest) == dense(whole[number:])
         assert [n for records, _ in rest for n in records.numbers] == list(range(number, 23))
         # Batches end at multiples of their size, whatever the first one begins with.
-        assert all(after.in_file % batch_rows == 0 for _, after in rest[:-1])
+        assert all(after["in_file"] % batch_rows == 0 for _, after in rest[:-1])
         for _, after in rest:
-            assert after == whole[after.records - 1][1]
+            assert after == whole[after["records"] - 1][1]
 
 
 @pytest.mark.parametrize(("format", "packer"), CASES)
@@ -115,7 +117,7 @@ def test_blocks_may_be_cut_anywhere(tmp_path, monkeypatch, format):
             found = list(reader(file, schema, Options(**options)).batches(4, Position()))
         assert dense(found) == dense(expected)
         assert rejects(found) == rejects(expected)
-        assert [after for _, after in found] == [after for _, after in expected]
+        assert [after._asdict() for _, after in found] == [after for _, after in expected]
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 17])
@@ -211,7 +213,7 @@ def test_files_of_a_source_are_numbered_through(tmp_path, format):
     whole = read(paths, format, 4, n_features=9)
     assert dense(whole) == rows.tolist()
     assert [n for records, _ in whole for n in records.numbers] == list(range(23))
-    assert whole[-1][1][:3] == (23, 1, 13)
+    assert Position.of(whole[-1][1])[:3] == (23, 1, 13)
     for i, (_, start) in enumerate(whole, start=1):
         rest = read(paths, format, 4, start, n_features=9)
         assert dense(rest) == dense(whole[i:])
@@ -272,7 +274,7 @@ def test_a_pipe_is_delivered_as_it_comes(tmp_path, format):
     assert [n for records, _ in found for n in records.numbers] == list(range(23))
     position = found[0][1]
     assert dense(
-        read(write(tmp_path, content), format, 100, position._replace(offset=None), n_features=9)
+        read(write(tmp_path, content), format, 100, {**position, "offset": None}, n_features=9)
     ) == dense(found[1:])
 
 
@@ -358,7 +360,7 @@ def test_a_followed_file_may_be_replaced(tmp_path, format):
         (23, 0, 14),
     ]
     start = found[2][1]
-    rest = read(write(tmp_path, new, "new"), format, 5, start, n_features=9)
+    rest = read(write(tmp_path, new, "new"), format, 5, start._asdict(), n_features=9)
     assert dense(rest) == dense(found[3:])
 
 

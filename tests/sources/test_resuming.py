@@ -101,13 +101,53 @@ def test_every_position_is_a_place_to_go_on(tmp_path, name, suffix, batch_rows):
     seen = n_rejects = 0
     for batch, position in source.batches(batch_rows):
         seen, n_rejects = seen + len(batch), n_rejects + len(batch.rejects)
-        assert position.records == seen + n_rejects
-        assert (position.offset is not None) == (suffix == "" and name.split(".")[1] in PLAIN)
+        assert position["records"] == seen + n_rejects
+        assert (position["offset"] is not None) == (suffix == "" and name.split(".")[1] in PLAIN)
         # A new process knows the schema of the first, and the position.
         again = open_source(pattern, Options(**options), source.schema)
         rest = read_all(again, 3, position)
         assert rest == (records[seen:], rejects[n_rejects:])
     assert (seen, n_rejects) == (len(records), len(rejects))
+
+
+@pytest.mark.parametrize("name", [*CASES, *PLAIN_ONLY])
+def test_a_batch_may_be_cut_between_any_two_records(tmp_path, name):
+    make, options = {**CASES, **PLAIN_ONLY}[name]
+    for part in range(2):
+        write(tmp_path, f"{part}{name}", make(100 * part))
+    source = open_source(str(tmp_path / f"*{name}"), Options(**options))
+    records, rejects = read_all(source, 1000)
+    start = source.beginning()
+    batches = list(source.batches(10))
+    for batch, end in batches:
+        for number in range(start["records"] + 1, end["records"] + 1):
+            head = batch.between(0, number)
+            position = source.after(start, head)
+            assert position["records"] == number
+            rest = read_all(
+                open_source(source.paths, Options(**options), source.schema), 7, position
+            )
+            n_rejects = sum(reject.record < number for reject in rejects)
+            assert rest == (records[number - n_rejects :], rejects[n_rejects:])
+        start = end
+    assert source.after(end, batch.between(0, 0)) == end
+
+
+def test_a_shorter_file_is_not_entered_after_a_cut(tmp_path):
+    source = open_source(write(tmp_path, "a.txt", "aa\nbb\ncc\n"))
+    [(batch, _)] = source.batches()
+    position = source.after(source.beginning(), batch)
+    write(tmp_path, "a.txt", "aa\n")
+    with pytest.raises(ValueError, match="it has 1 records, but 3 were read before"):
+        list(source.batches(start=position))
+
+
+def test_places_are_lines_of_files(tmp_path):
+    for part in range(2):
+        write(tmp_path, f"{part}.csv", "size,colour\n1,red\nbad\n2,blue\n")
+    source = open_source(str(tmp_path / "*.csv"))
+    found = [(place.source, place.line) for batch, _ in source.batches() for place in batch.places]
+    assert found == [(path, line) for path in source.paths for line in (2, 4)]
 
 
 PLAIN = {"jsonl", "csv", "txt"}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from feeding import read_all, write
 
-from bnpstream.sources import FORMATS, Options, Position, Schema, open_source
+from bnpstream.sources import FORMATS, Options, Schema, open_source
+from bnpstream.sources.files.position import Position
 
 
 def test_the_files_of_a_pattern_come_sorted_and_numbers_run_on(tmp_path):
@@ -26,7 +27,7 @@ def test_the_files_of_a_pattern_come_sorted_and_numbers_run_on(tmp_path):
         (3, {"dd": 1}),
     ]
     assert (Path(reject.source).name, reject.line, reject.record) == ("d.jsonl", 2, 4)
-    assert [position.file for _, position in source.batches()] == [0, 1, 2]
+    assert [position["file"] for _, position in source.batches()] == [0, 1, 2]
     assert [Path(path).name for path in source.identity()["paths"]] == [
         "a.jsonl",
         "b.jsonl.gz",
@@ -86,7 +87,7 @@ def test_an_empty_file_among_others_has_no_records(tmp_path):
 def test_a_source_that_was_looked_at_can_begin_anywhere(tmp_path):
     paths = [write(tmp_path, f"{i}.txt", f"word{i}\n") for i in range(3)]
     for at in range(3):
-        records, _ = read_all(open_source(paths), start=Position(records=at, file=at))
+        records, _ = read_all(open_source(paths), start=Position(records=at, file=at)._asdict())
         assert [row for _, _, row, _ in records] == [{f"word{i}": 1} for i in range(at, 3)]
 
 
@@ -98,7 +99,7 @@ def test_resuming_where_files_were_added(tmp_path):
     longer = open_source(str(tmp_path / "*.txt"), schema=source.schema)
     assert [row for _, _, row, _ in read_all(longer, start=position)[0]] == [{"cc": 1}]
     with pytest.raises(ValueError, match="file 4, but there are 1"):
-        next(source.batches(start=Position(records=9, file=3)))
+        next(source.batches(start=Position(records=9, file=3)._asdict()))
 
 
 def test_the_schema_of_an_earlier_run_is_used_without_looking(tmp_path):
@@ -152,7 +153,7 @@ def test_files_are_closed(tmp_path):
     read_all(source)
     assert next(source.batches(2))  # and no more
     with open_source(paths) as source:
-        read_all(source, start=Position(records=20, file=2))
+        read_all(source, start=Position(records=20, file=2)._asdict())
     with open_source(paths):
         pass
     with pytest.raises(ValueError, match="no column"):
@@ -163,11 +164,13 @@ def test_files_are_closed(tmp_path):
 def test_standard_input_is_replayed(tmp_path):
     code = """if True:
         import sys
-        from bnpstream.sources import Position, open_source
+        from bnpstream.sources import open_source
+        from bnpstream.sources.files.position import Position
         source = open_source("-")
-        start = Position(records=5, in_file=5, line=6) if sys.argv[1] == "replay" else None
+        replay = sys.argv[1] == "replay"
+        start = Position(records=5, in_file=5, line=6)._asdict() if replay else None
         for batch, position in source.batches(4, start):
-            print(batch.numbers, batch.rows, tuple(position), source.progress())
+            print(batch.numbers, batch.rows, tuple(position.values()), source.progress())
     """
     content = b"aa\n\nbb\ncc\ndd\nee\nff\ngg"
     outputs = []

@@ -33,8 +33,7 @@ def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:
         began = time.perf_counter()
         feed.checkpoint()
         saving = time.perf_counter() - began
-        assert feed.writer is not None
-        feed.writer.close()
+        feed.close()
         found: dict[str, Any] = {
             "records": n_records,
             "rows": feed.n_rows,
@@ -60,8 +59,8 @@ def _run(source: list[str], folder: Path, *, limit: bool) -> Feed:
             interrupts.requested = limit
 
         feed.run(Pace(), interrupts, after)
-    if limit and feed.writer is not None:
-        feed.writer.close()
+    if limit:
+        feed.close()
     return feed
 
 

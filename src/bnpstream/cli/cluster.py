@@ -46,8 +46,7 @@ def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bo
             ):
                 done = work.run(pace, interrupts, progress)
         finally:
-            if feed.writer is not None:
-                feed.writer.close()
+            feed.close()
     assert feed.partitions is not None
     about |= {
         "partitions": feed.partitions.done,

@@ -102,8 +102,7 @@ def _run(
         ):
             return feed, feed.run(pace, interrupts, progress, answer)
     finally:
-        if feed.writer is not None:
-            feed.writer.close()
+        feed.close()
 
 
 def pace_of(given: dict[str, Any]) -> Pace:

@@ -63,7 +63,7 @@ def run_predict(
         print("record\tid\tcluster\tposition\tprobability\tnovelty")
     for records, found in predict(run, source_for(run, source, format=format)):
         for reject in records.rejects:
-            print(f"{reject.source}, line {reject.line}: {reject.reason}", file=sys.stderr)
+            print(f"{reject.place}: {reject.reason}", file=sys.stderr)
         for one in found:
             if as_json:
                 document = one._asdict()

@@ -11,7 +11,7 @@ from distributed import get_worker
 from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import Added, Assigned, Entries, Outcome, Task, Whole, packed
 from bnpstream.distributed.noting import Noting
-from bnpstream.distributed.partitions import Read, read, refusal
+from bnpstream.distributed.partitions import Read, read
 from bnpstream.distributed.replicas import Replica, without_history
 from bnpstream.engine.learner import PROBE
 from bnpstream.estimators import StreamingMixture
@@ -95,14 +95,14 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         noting = Noting(task.before, None if found.schema is None else found.schema.names)
     for records in found.batches:
         rejects += records.rejects
-        for part, refused in absorb_sound(model, records):
+        for part, refused in absorb_sound(model, records, task.name):
             if refused is None:
                 n_rows += len(part)
                 first = part if first is None else first
                 if noting is not None:
                     noting.add(part, model)
             else:
-                rejects.append(refusal(task.name, part, refused, found.lines))
+                rejects.append(refused)
     rejects.sort(key=lambda reject: reject.record)
     outcome = Outcome(
         task.number,

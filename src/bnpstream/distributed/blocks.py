@@ -82,7 +82,7 @@ def read_rows(path: str) -> Any:
     for records in batches:
         for reject in records.rejects:
             raise ValueError(
-                f"{path}, line {reject.line}: {reject.reason}; every row counts here: "
+                f"{reject.place}: {reject.reason}; every row counts here: "
                 "correct or remove the record"
             )
     if not any(len(records) for records in batches):

@@ -8,14 +8,13 @@ workers there are then.
 
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 from bnpstream.distributed.driving import Costs
-from bnpstream.distributed.partitions import FilePart, renumbered, row_groups
+from bnpstream.distributed.partitions import renumbered
 from bnpstream.distributed.reaching import Applied, Reached, StreamError
 from bnpstream.distributed.streaming import check_supported, stream_partitions
 from bnpstream.estimators import DocumentMixture
@@ -26,7 +25,7 @@ from bnpstream.runs.sharing import Partitions
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions
 from bnpstream.runs.status import Pace, Status
-from bnpstream.sources import Position
+from bnpstream.sources.protocol import JSON
 from bnpstream.storage import RunError
 
 
@@ -86,19 +85,16 @@ class SharedFeed:
         assert sharing is not None, "start it with RunOptions(sharing=...)"
         assert partitions is not None
         self._sharing, self._done = sharing, partitions.done
-        # Workers need not be in the same directory.
-        paths = [str(Path(path).absolute()) for path in source.paths]
-        parts = [part for path in paths for part in _parts_of(path, source.schema.format)]
-        # One file that cannot be cut is read here.
-        self._files = parts if len(parts) > 1 else None
-        self._total = total = None if self._files is None else len(parts)
+        # What cannot be cut is read here.
+        self._parts = source.partitions()
+        self._total = total = None if self._parts is None else len(self._parts)
         if partitions.done > 0 and partitions.total != total:
             raise RunError(
                 f"the source has {total or 'other'} partitions, and had {partitions.total} when "
                 "the run was saved: restore its files, or begin another run with another --out"
             )
         self.feed.partitions = partitions._replace(total=total)
-        self._positions: deque[Position] = deque()
+        self._positions: deque[JSON] = deque()
         """After every block that is out, where the driver reads them."""
         self._absorbed = self._so_far()
 
@@ -131,7 +127,7 @@ class SharedFeed:
             feed.model,
             staleness=sharing.staleness,
             settle_every=sharing.settle_every,
-            start=Reached(done, feed.position.records, feed.source.schema),
+            start=Reached(done, feed.records, feed.source.schema),
             source_options=feed.source.options,
             journal=feed.journal,
         )
@@ -154,20 +150,10 @@ class SharedFeed:
     def _take(self, applied: Applied, pace: Pace) -> None:
         """Note what became of a partition."""
         feed, rejects = self.feed, list(applied.rejects)
-        n_records = applied.reached.records - feed.position.records
-        position = Position(applied.reached.records)
-        if self._positions:
-            path, before = feed.source.paths[0], feed.position.in_file
-            if applied.reached.inside is None:
-                position = self._positions.popleft()
-            else:
-                position = position._replace(in_file=before + n_records)
-            rejects = [
-                reject._replace(source=path, line=reject.line + before)
-                if reject.source == applied.name  # a worker counts from the start of its block
-                else reject
-                for reject in rejects
-            ]
+        n_records = applied.reached.records - feed.records
+        position = feed.position  # of no use inside a block, nor where workers read by themselves
+        if self._positions and applied.reached.inside is None:
+            position = self._positions.popleft()
         feed.check_budget(rejects, pace, untouched=False)
         feed.check_any(applied.n_rows, n_records, rejects)
         if applied.unread:
@@ -175,7 +161,7 @@ class SharedFeed:
         self.costs = applied.costs
         feed.seconds_in_pass = applied.costs.working
         feed.partitions = Partitions(applied.reached.partitions, self._total)
-        feed.move_on(rejects, position)
+        feed.move_on(rejects, applied.reached.records, position)
         (evidence, rows), self._absorbed = self._absorbed, self._so_far()
         if self._absorbed[1] > rows:
             feed.note_evidence((self._absorbed[0] - evidence) / (self._absorbed[1] - rows))
@@ -187,24 +173,17 @@ class SharedFeed:
 
     def _partitions(self) -> Generator[Any]:
         """Yield what the source is cut into; those that are done are not read."""
-        if self._files is not None:
-            yield from self._files
+        if self._parts is not None:
+            yield from self._parts
             return
         source = self.feed.source
         yield from repeat(None, self._done)
         # One at a time: joined ones would be longer or shorter as it happens.
-        items = read_ahead(source.batches(self._sharing.part_rows, self.feed.position), 1)
-        first = self.feed.position.records
+        batches = source.batches(self._sharing.part_rows, self.feed.position)
+        items = read_ahead(batches, 1, source.stop)
+        first = self.feed.records
         with closing(items):
             for records, position in items:
                 self._positions.append(position)
                 yield renumbered(records, first)
-                first = position.records
-
-
-def _parts_of(path: str, format: str) -> list[FilePart]:
-    """Return what a file is cut into."""
-    if format == "parquet":
-        with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
-            return row_groups(path)
-    return [FilePart(path)]
+                first = records.end(first)

@@ -17,12 +17,12 @@ from bnpstream.distributed.blocks import large_tasks
 from bnpstream.distributed.driving import Book
 from bnpstream.distributed.messages import Outcome, Task, unpacked
 from bnpstream.distributed.noting import begin, take_notes
-from bnpstream.distributed.partitions import list_partitions, name_of, needs_dask
+from bnpstream.distributed.partitions import Inside, list_partitions, name_of, needs_dask
 from bnpstream.distributed.reaching import Applied, Reached, StreamError
 from bnpstream.distributed.replicas import Replica
 from bnpstream.runs.journal import Journal
 from bnpstream.runs.model_options import Mixture
-from bnpstream.sources import Options, Position
+from bnpstream.sources import Options
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
@@ -64,7 +64,7 @@ class Run:
         self.book = Book(Replica(model, start.partitions), staleness)
         self.flights: dict[int, _Flight] = {}
         self.next = self.settled = start.partitions
-        self._left: Position | None = None
+        self._left: Inside | None = None
         """Where the partition goes on whose beginning was applied last."""
         self._kept: Any = None
         """What Dask computed of it: not to be computed again."""
@@ -88,7 +88,7 @@ class Run:
                 del self.flights[self.book.version]
                 yield self._apply(flight, outcome)
 
-    def _pieces(self, partitions: Any) -> Iterator[tuple[Any, Position | None]]:
+    def _pieces(self, partitions: Any) -> Iterator[tuple[Any, Inside | None]]:
         """Yield partitions that are left, and where in them to begin.
 
         Of the head of a stream a task absorbs the beginning of a partition only. Nobody asks for
@@ -147,7 +147,7 @@ class Run:
         """Return the partition of a task: there is one more task for each that was cut so far."""
         return number - (self.book.version - self.reached.partitions)
 
-    def _hand_out(self, pieces: Iterator[tuple[Any, Position | None]]) -> None:
+    def _hand_out(self, pieces: Iterator[tuple[Any, Inside | None]]) -> None:
         """Hand out everything whose posterior is there."""
         began = time.thread_time()
         while (base := self._base(self.next)) is not None:
@@ -161,7 +161,7 @@ class Run:
         self.book.costs.sending += time.thread_time() - began
 
     def _sent(
-        self, number: int, base: int, partition: Any, start: Position | None, *, anew: bool = False
+        self, number: int, base: int, partition: Any, start: Inside | None, *, anew: bool = False
     ) -> _Flight:
         worker, index = self._choose_worker(), self._index(number)
         version = None if anew or worker is None else self.known.get(worker)

@@ -20,11 +20,12 @@ from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 
 from bnpstream.distributed.noting import Before
+from bnpstream.distributed.partitions import Inside
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event
 from bnpstream.priors import Prior
 from bnpstream.search import Learner
-from bnpstream.sources import Options, Position, Reject, Schema
+from bnpstream.sources import Options, Reject, Schema
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -151,7 +152,7 @@ class Task(NamedTuple):
     """What the records of earlier files are."""
     before: Before | None = None
     """Of the journal so far; None: there is none."""
-    start: Position | None = None
+    start: Inside | None = None
     """Where in the partition to begin; None: at its beginning."""
     head: bool = False
     """Absorb the first records only: others wait for this posterior."""
@@ -183,7 +184,7 @@ class Outcome(NamedTuple):
     unread: bool = False
     """What was to be read is in rejects as a whole."""
     schema: Schema | None = None
-    after: Position | None = None
+    after: Inside | None = None
     """Where the partition goes on; None: it was read to its end."""
     notes: bytes | None = None
     """Packed `Notes` for the journal, if there is one."""

@@ -1,7 +1,6 @@
 """What a stream is cut into, and reading a part of it on a worker."""
 
 import sys
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,21 +9,23 @@ import numpy as np
 from dask.base import is_dask_collection
 from scipy.sparse import issparse, vstack
 
-from bnpstream.sources import Options, Position, Records, Reject, Schema, open_source
-from bnpstream.sources.formats.arrow_columns import pyarrow
+from bnpstream.sources import Options, Partition, Records, Schema, open_source
+from bnpstream.sources.files.partitions import row_groups
+from bnpstream.sources.files.source import files_of
+from bnpstream.sources.protocol import JSON
 
 READ_ROWS = 4096
 """Records read at a time, and records of the head of a partition."""
 PARQUET = (".parquet", ".pq")
 
 
-class FilePart(NamedTuple):
-    """A file that `open_source` reads, or some of its records."""
+class Inside(NamedTuple):
+    """A place inside a partition."""
 
-    path: str
-    first: int = 0
-    n_records: int | None = None
-    """None: all from `first` on."""
+    records: int
+    """Number that the next record has there."""
+    position: JSON = None
+    """For the source to know, if the partition is of one."""
 
 
 class Read(NamedTuple):
@@ -34,9 +35,7 @@ class Read(NamedTuple):
     n_records: int
     """Rejected ones included."""
     schema: Schema | None
-    lines: int = 0
-    """Lines of its file before them, as if every record were one."""
-    after: Position | None = None
+    after: Inside | None = None
     """Where the partition goes on; None: these were the last."""
 
 
@@ -58,7 +57,7 @@ def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
         raise TypeError("partitions is one matrix: give a list of blocks of its rows")
     else:
         for part in _each(partitions):
-            yield FilePart(str(part)) if isinstance(part, str | Path) else part
+            yield Partition(str(part)) if isinstance(part, str | Path) else part
 
 
 def delayed_blocks(collection: Any) -> Iterable[Any]:
@@ -83,30 +82,20 @@ def _each(partitions: Any) -> Iterable[Any]:
     return partitions
 
 
-def find_files(path: str) -> list[FilePart]:
+def find_files(path: str) -> list[Partition]:
     """Return the files of a directory or pattern; of one Parquet file, its row groups."""
     if Path(path).is_dir():
         inside = sorted(p for p in Path(path).iterdir() if p.is_file() and p.name[0] not in "._")
-        return [FilePart(str(found)) for found in inside]
-    with open_source(path) as source:
-        paths = source.paths
+        return [Partition(str(found)) for found in inside]
+    paths = files_of(path)
     if len(paths) > 1 or not paths[0].endswith(PARQUET):
-        return [FilePart(found) for found in paths]
+        return [Partition(found) for found in paths]
     return row_groups(paths[0])
-
-
-def row_groups(path: str) -> list[FilePart]:
-    """Return the row groups of a Parquet file."""
-    parquet = pyarrow("pyarrow.parquet")
-    with parquet.ParquetFile(path) as file:
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    starts = np.cumsum([0, *sizes])[:-1].tolist()
-    return [FilePart(path, *part) for part in zip(starts, sizes, strict=True)]
 
 
 def name_of(partition: Any, number: int) -> str:
     """Return what a partition is called in rejects."""
-    return partition.path if isinstance(partition, FilePart) else f"partition {number}"
+    return partition.name if isinstance(partition, Partition) else f"partition {number}"
 
 
 def needs_dask(partition: Any) -> bool:
@@ -118,7 +107,7 @@ def read(
     partition: Any,
     options: Options | None,
     schema: Schema | None,
-    start: Position | None = None,
+    start: Inside | None = None,
     *,
     head: bool = False,
 ) -> Read:
@@ -130,31 +119,25 @@ def read(
         What `list_partitions` gave, computed.
     options, schema
         What is known about files.
-    start : Position, optional
+    start : Inside, optional
         Where in the partition to begin.
     head : bool
         Return the first `READ_ROWS` only.
     """
-    if isinstance(partition, FilePart):
-        return _read_file(partition, options, schema, start, head=head)
+    if isinstance(partition, Partition):
+        return _read_source(partition, options, schema, start, head=head)
     records = partition if isinstance(partition, Records) else _numbered_rows(rows_of(partition))
-    first, n = 0 if start is None else start.records, _count(records)
+    first, n = 0 if start is None else start.records, records.end()
     if first > n:
         raise ValueError(f"{first} records of it were absorbed, and now it has {n}: not the same")
     stop = min(n, first + READ_ROWS) if head else n
-    kept = records if stop - first == n else renumbered(between(records, first, stop), first)
-    after = Position(stop) if stop < n else None
-    return Read([kept], stop - first, schema, _header_lines(schema), after)
+    kept = records if stop - first == n else renumbered(records.between(first, stop), first)
+    return Read([kept], stop - first, schema, Inside(stop) if stop < n else None)
 
 
 def _numbered_rows(rows: Any) -> Records:
     numbers: list[Any] = list(range(len(rows) if isinstance(rows, list) else rows.shape[0]))
     return Records(rows, numbers, numbers)
-
-
-def _count(records: Records) -> int:
-    """Return how many records there are, from number 0 on; an earlier one may have rejects too."""
-    return 1 + max([-1, *records.numbers[-1:], *(reject.record for reject in records.rejects)])
 
 
 def rows_of(block: Any) -> Any:
@@ -180,44 +163,29 @@ def _is_document(row: Any) -> bool:
     return isinstance(row, dict) or (len(row) > 0 and isinstance(row[0], str))
 
 
-def _read_file(
-    part: FilePart,
+def _read_source(
+    part: Partition,
     options: Options | None,
     schema: Schema | None,
-    start: Position | None,
+    start: Inside | None,
     *,
     head: bool,
 ) -> Read:
-    start = start or Position(part.first, 0, part.first, part.first)
+    first, begin = start or Inside(part.first, part.start)
     stop = sys.maxsize if part.n_records is None else part.first + part.n_records
-    batches, n_records, after = [], 0, None
-    with open_source(part.path, options, schema) as source:
-        for records, position in source.batches(READ_ROWS, start):
-            kept = records if position.records <= stop else between(records, 0, stop)
-            batches.append(renumbered(kept, start.records))
-            n_records = min(position.records, stop) - start.records
-            if position.records >= stop:
+    batches, end, after = [], first, None
+    with open_source(part.name, options, schema) as source:
+        for records, position in source.batches(READ_ROWS, begin):
+            end = records.end(end)
+            batches.append(renumbered(records if end <= stop else records.between(0, stop), first))
+            if end >= stop:
+                end = stop
                 break
-            if head and n_records >= READ_ROWS:
-                after = position
+            if head and end - first >= READ_ROWS:
+                after = Inside(end, position)
                 break
         schema = source.schema
-    return Read(batches, n_records, schema, start.in_file + _header_lines(schema), after)
-
-
-def _header_lines(schema: Schema | None) -> int:
-    return int(schema is not None and bool(schema.fields.get("header")))
-
-
-def between(records: Records, first: int, stop: int) -> Records:
-    """Return the records whose numbers are between, rejected ones included.
-
-    What was rejected of records before all of these goes with the first of them.
-    """
-    kept = records.part(slice(*(bisect_left(records.numbers, end) for end in (first, stop))))
-    least = first if first > 0 else -sys.maxsize
-    kept.rejects.extend(reject for reject in records.rejects if least <= reject.record < stop)
-    return kept
+    return Read(batches, end - first, schema, after)
 
 
 def renumbered(records: Records, first: int) -> Records:
@@ -233,16 +201,5 @@ def renumbered(records: Records, first: int) -> Records:
         records.excerpts,
         [reject._replace(record=reject.record - first) for reject in records.rejects],
         records.times,
+        records.places,
     )
-
-
-def refusal(name: str, records: Records, error: ValueError, lines: int) -> Reject:
-    """Return the reject of a record that the model does not take.
-
-    Its line is counted as if every record were one, after `lines` others.
-    """
-    number = records.numbers[0]
-    line = lines + number + 1
-    excerpt = records.excerpts[0] if records.excerpts else ""
-    reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
-    return Reject(name, line, number, reason, excerpt)

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bnpstream.distributed.driving import Costs
+from bnpstream.distributed.partitions import Inside
 from bnpstream.runs.model_options import Mixture
-from bnpstream.sources import Position, Reject, Schema
+from bnpstream.sources import Reject, Schema
 
 
 class Reached(NamedTuple):
@@ -17,7 +18,7 @@ class Reached(NamedTuple):
     """Records behind it, rejected ones included."""
     schema: Schema | None = None
     """What the records of its files are."""
-    inside: Position | None = None
+    inside: Inside | None = None
     """Where in the next partition it stands; None: at its beginning."""
 
 

@@ -14,6 +14,7 @@ from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import LARGEST, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
@@ -129,6 +130,4 @@ def _check_numbers(labels: NDArray[np.object_]) -> None:
     """Raise ValueError if a number among labels is too large to be squared and summed."""
     for (row, column), cell in np.ndenumerate(labels):
         if isinstance(cell, Real) and not abs(float(cell)) <= LARGEST:
-            raise ValueError(
-                f"row {row}, column {column} is {cell}: numbers must be up to {LARGEST:g}"
-            )
+            raise RowError(row, f"column {column} is {cell}: numbers must be up to {LARGEST:g}")

@@ -17,6 +17,7 @@ from bnpstream.likelihoods.cells import (
     no_options,
     require_positive,
 )
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.registry import register
 from bnpstream.likelihoods.summed import Summed
 
@@ -85,9 +86,10 @@ class Bernoulli(Summed):
         bad = ~(np.isnan(cells) | (cells == 0.0) | (cells == 1.0))
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                f"row {row}, column {column} is {cells[row, column]}: "
-                "Bernoulli columns are 0 or 1, False or True"
+            raise RowError(
+                int(row),
+                f"column {column} is {cells[row, column]}: "
+                "Bernoulli columns are 0 or 1, False or True",
             )
 
     def _posterior(self, statistics: Floats) -> tuple[Floats, Floats]:

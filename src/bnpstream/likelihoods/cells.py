@@ -14,6 +14,7 @@ from bnpstream.kernels.cells.rows import add_up, derive_all
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.base import Draw, InputTraits, Likelihood, Score
 from bnpstream.likelihoods.batch import Batch, Floats, Row
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST = 1e100
@@ -46,26 +47,29 @@ def as_cells(X: Any) -> Floats:
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{_place(X)}X must hold numbers: {error}") from None
+            raise _no_number(X, error) from None
     cells = np.ascontiguousarray(X, dtype=np.float64)
     bad = ~(np.isnan(cells) | (np.abs(cells) <= LARGEST))
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"row {row}, column {column} is {cells[row, column]}: "
-            f"cells must be numbers up to {LARGEST:g}, or missing"
+        raise RowError(
+            int(row),
+            f"column {column} is {cells[row, column]}: "
+            f"cells must be numbers up to {LARGEST:g}, or missing",
         )
     return cells
 
 
-def _place(X: Any) -> str:
-    """Return where the first cell is that is no number, and what it is."""
+def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
+    """Return an error that says where the first cell is that is no number, and what it is."""
+    said = f"X must hold numbers: {error}"
     for (row, column), cell in np.ndenumerate(X):
         try:
             np.float64(cell)
         except (TypeError, ValueError):
-            return f"row {row}, column {column} is {cell!r}: "
-    return ""
+            found = RowError(row, f"column {column} is {cell!r}: {said}")
+            return found if isinstance(error, ValueError) else TypeError(str(found))
+    return type(error)(said)
 
 
 class Block(NamedTuple):
@@ -275,9 +279,10 @@ class ColumnLikelihood(Likelihood):
         missing = np.isnan(cells)
         if missing.any() and not self.takes_missing:
             row, column = np.argwhere(missing)[0]
-            raise ValueError(
-                f"row {row}, column {column} is missing (NaN): {type(self).__name__} needs every "
-                "cell; DiagonalGaussian integrates missing cells out"
+            raise RowError(
+                int(row),
+                f"column {column} is missing (NaN): {type(self).__name__} needs every cell; "
+                "DiagonalGaussian integrates missing cells out",
             )
         self.check_cells(cells)
         return cells

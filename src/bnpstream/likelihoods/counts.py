@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST_COUNT = 2**53
@@ -32,9 +33,10 @@ def as_counts(X: Any) -> csr_array:
     if bad.size:
         first = int(bad[0])
         row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
-        raise ValueError(
-            f"row {row}, column {matrix.indices[first]} is {matrix.data[first]}: "
-            f"{reason(float(matrix.data[first]))}; counts must be whole numbers >= 0"
+        raise RowError(
+            row,
+            f"column {matrix.indices[first]} is {matrix.data[first]}: "
+            f"{reason(float(matrix.data[first]))}; counts must be whole numbers >= 0",
         )
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -14,6 +14,7 @@ from bnpstream.kernels.arrays import SparseRows
 from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.batch import Batch, Floats, Row, plain_rows
 from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
+from bnpstream.likelihoods.errors import RowError
 
 Integers = NDArray[np.int64]
 Document = dict[Hashable, int]
@@ -37,40 +38,46 @@ def as_documents(documents: Any) -> list[Document]:
             "documents must be a list of documents, each a list of words or a dict of counts, "
             f"got {type(documents).__name__}; for a single one use [document]"
         )
-    found = [as_document(document, f"document {i}") for i, document in enumerate(documents)]
+    found = [as_document(document, f"document {i}", i) for i, document in enumerate(documents)]
     if not found:
         raise ValueError("documents is empty: it needs at least one document")
     return found
 
 
-def as_document(document: Any, name: str) -> Document:
+def as_document(document: Any, name: str, row: int = 0) -> Document:
     """Return one document as counts of words; `name` is what an error calls it."""
     if isinstance(document, str | bytes):
-        raise ValueError(f"{name} is a string: split it into words first, as with .split()")
+        raise _refused(row, name, "is a string: split it into words first, as with .split()")
     if isinstance(document, Mapping):
         counts = document.values()
         if set(map(type, counts)) == {int} and min(counts) > 0 and max(counts) < LARGEST_COUNT:
             return dict(document)
-        return {word: _as_count(count, word, name) for word, count in document.items() if count}
+        return {
+            word: _as_count(count, word, name, row) for word, count in document.items() if count
+        }
     if not isinstance(document, Iterable):
-        raise ValueError(f"{name} must be a list of words or a dict of counts, got {document!r}")
+        raise _refused(row, name, f"must be a list of words or a dict of counts, got {document!r}")
     try:
         return dict(Counter(document))
     except TypeError as error:
-        raise ValueError(f"{name} holds what cannot be a word: {error}") from None
+        raise _refused(row, name, f"holds what cannot be a word: {error}") from None
 
 
-def _as_count(value: Any, word: Hashable, name: str) -> int:
+def _refused(row: int, name: str, fault: str) -> RowError:
+    return RowError(row, f"it {fault}", f"{name} {fault}")
+
+
+def _as_count(value: Any, word: Hashable, name: str, row: int) -> int:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}, word {word!r} is {value!r}: counts must be numbers") from None
-    if not (0 <= number <= LARGEST_COUNT and number == int(number)):
-        raise ValueError(
-            f"{name}, word {word!r} is {value!r}: {reason(number)}; "
-            "counts must be whole numbers >= 0"
-        )
-    return int(number)
+        fault = "counts must be numbers"
+    else:
+        if 0 <= number <= LARGEST_COUNT and number == int(number):
+            return int(number)
+        fault = f"{reason(number)}; counts must be whole numbers >= 0"
+    said = f"word {word!r} is {value!r}: {fault}"
+    raise RowError(row, said, f"{name}, {said}")
 
 
 class DocumentBatch(Batch):

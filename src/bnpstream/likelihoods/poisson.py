@@ -19,6 +19,7 @@ from bnpstream.likelihoods.cells import (
     require_positive,
 )
 from bnpstream.likelihoods.counts import LARGEST_COUNT
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.registry import register
 from bnpstream.likelihoods.summed import Summed
 from bnpstream.likelihoods.words import log_rising
@@ -95,9 +96,9 @@ class Poisson(Summed):
         bad = ~(np.isnan(cells) | ((cells >= 0) & (cells <= LARGEST_COUNT) & (cells % 1 == 0)))
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                f"row {row}, column {column} is {cells[row, column]}: "
-                "Poisson columns are whole numbers >= 0"
+            raise RowError(
+                int(row),
+                f"column {column} is {cells[row, column]}: Poisson columns are whole numbers >= 0",
             )
 
     def log_base_of(self, cells: Floats) -> Floats:

@@ -20,6 +20,7 @@ from bnpstream.likelihoods.cells import (
     no_options,
 )
 from bnpstream.likelihoods.counts import as_counts
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import columns_of, listed
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.registry import register
@@ -113,6 +114,8 @@ class Product(ColumnLikelihood):
         for name, family, columns in self.parts:
             try:
                 family.check_rows(columns_of(X, columns))
+            except RowError as error:
+                raise error.within(f"part {name!r}") from None
             except ValueError as error:
                 raise ValueError(f"part {name!r}: {error}") from None
 
@@ -157,6 +160,8 @@ class Product(ColumnLikelihood):
             self.require_informed()
             try:
                 batches.append(cast(CellBatch, family.encode(columns_of(X, columns))))
+            except RowError as error:
+                raise error.within(f"part {name!r}") from None
             except ValueError as error:
                 raise ValueError(f"part {name!r}: {error}") from None
         cells = np.ascontiguousarray(np.hstack([batch.cells for batch in batches]))

@@ -1,31 +1,64 @@
-"""Absorbing records of which a model may refuse some."""
+"""Giving records to a model that may refuse some of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
+from bnpstream.likelihoods.errors import RowError
 from bnpstream.runs.model_options import Mixture
-from bnpstream.sources import Records
+from bnpstream.sources import Records, Reject
+
+T = TypeVar("T")
 
 
-def absorb_sound(model: Mixture, records: Records) -> Iterator[tuple[Records, ValueError | None]]:
-    """Absorb rows; where the model refuses some, halve until the bad ones are alone.
+def sound_parts(
+    records: Records, use: Callable[[Records], T], name: str = ""
+) -> Iterator[tuple[Records, T | None, Reject | None]]:
+    """Use records; where some are refused, halve until the bad ones are alone.
 
-    Any split of rows gives the same bits, so that the good ones do not notice.
+    Parameters
+    ----------
+    records : Records
+        Those that were rejected before are left out.
+    use : callable
+        Raises ValueError, and does nothing, if a record is refused.
+    name : str
+        What rows that are of no source are from.
 
     Yields
     ------
-    part, refused : Records, ValueError or None
-        Records in order, as soon as they are absorbed, or one that is refused, and why.
+    part, found, refused : Records, T or None, Reject or None
+        Records in order, as soon as they are used, and what came of it; or one that is refused.
     """
     if len(records) == 0:
         return
-    refused: ValueError | None = None
     try:
-        model.partial_fit(records.rows, timestamps=records.times or None)
+        found = use(records)
     except ValueError as error:
-        refused = error
-    if refused is None or len(records) == 1:
-        yield records, refused
+        if len(records) == 1:
+            reason = error.reason if isinstance(error, RowError) else str(error)
+            yield records, None, records.refused(reason, name)
+            return
+    else:
+        yield records, found, None
         return
     middle = len(records) // 2
     for half in (slice(None, middle), slice(middle, None)):
-        yield from absorb_sound(model, records.part(half))
+        yield from sound_parts(records.part(half), use, name)
+
+
+def absorb_sound(
+    model: Mixture, records: Records, name: str = ""
+) -> Iterator[tuple[Records, Reject | None]]:
+    """Absorb records; any split of rows gives the same bits, so that good ones do not notice.
+
+    Yields
+    ------
+    part, refused : Records, Reject or None
+        As in `sound_parts`.
+    """
+
+    def absorb(part: Records) -> None:
+        model.partial_fit(part.rows, timestamps=part.times or None)
+
+    for part, _, refused in sound_parts(records, absorb, name):
+        yield part, refused

@@ -11,13 +11,13 @@ def restored(cls: type[T], values: dict[str, Any]) -> T:
 
     Examples
     --------
-    >>> from bnpstream.sources import Position
-    >>> restored(Position, {"records": 7, "file": 1}).records
+    >>> from bnpstream.runs.sharing import Partitions
+    >>> restored(Partitions, {"done": 7, "total": 8}).done
     7
-    >>> restored(Position, {"records": "7"})
+    >>> restored(Partitions, {"done": "7"})
     Traceback (most recent call last):
     ...
-    ValueError: records is '7'
+    ValueError: done is '7'
     """
     hints = get_type_hints(cls)
     for name, value in values.items():

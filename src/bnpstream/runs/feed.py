@@ -17,7 +17,8 @@ from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions, Sharing
 from bnpstream.runs.signals import InterruptedJobError, Interrupts
 from bnpstream.runs.status import Answer, Pace, Status
-from bnpstream.sources import Position, Records, Reject, Source
+from bnpstream.sources import Records, Reject, Source
+from bnpstream.sources.protocol import JSON
 from bnpstream.storage import RunWriter, Tensors
 
 TRACE_ROWS = 1000
@@ -44,10 +45,12 @@ class Feed:
         Where rows come from.
     journal : Journal
         Notes on the stream.
-    position : Position
-        How far the source has been read.
+    position : JSON
+        How far the source has been read: for the source to know.
     writer : RunWriter or None
         Where checkpoints go.
+    records : int
+        Records behind it, rejected ones included.
     seconds : float
         Time that was spent before this process.
     finished : bool
@@ -61,8 +64,9 @@ class Feed:
     model: Mixture
     source: Source
     journal: Journal
-    position: Position
+    position: JSON
     writer: RunWriter | None = None
+    records: int = 0
     seconds: float = 0.0
     seconds_in_pass: float = 0.0
     finished: bool = False
@@ -79,7 +83,7 @@ class Feed:
     @property
     def n_rows(self) -> int:
         """Return the rows absorbed or kept so far."""
-        return self.position.records - self.journal.n_rejects
+        return self.records - self.journal.n_rejects
 
     def run(
         self,
@@ -107,7 +111,8 @@ class Feed:
         self, pace: Pace, interrupts: Interrupts, answer: Callable[[Answer], None] | None
     ) -> Generator[bool]:
         """Take batch after batch."""
-        batches = read_ahead(self.source.batches(pace.batch_rows, self.position), pace.batch_rows)
+        source, rows = self.source, pace.batch_rows
+        batches = read_ahead(source.batches(rows, self.position), rows, source.stop)
         with closing(batches):
             while True:
                 with interrupts.waiting():
@@ -157,7 +162,7 @@ class Feed:
     def _take(
         self,
         records: Records,
-        position: Position,
+        position: JSON,
         pace: Pace,
         answer: Callable[[Answer], None] | None,
     ) -> None:
@@ -165,7 +170,7 @@ class Feed:
         rejects = list(records.rejects)
         self.check_budget(rejects, pace, untouched=True)
         n_absorbed = 0
-        for part, refused in self._absorb(records, position):
+        for part, refused in self._absorb(records):
             if refused is not None:
                 rejects.append(refused)
                 self.check_budget(rejects, pace, untouched=False)
@@ -174,7 +179,7 @@ class Feed:
             if answer is not None:
                 answer(Answer(part, self.model, self.model.provisional_))
         self.check_any(n_absorbed, len(records), rejects)
-        self.move_on(rejects, position)
+        self.move_on(rejects, records.end(self.records), position)
 
     def check_any(self, n_absorbed: int, n_tried: int, rejects: list[Reject]) -> None:
         """Raise ValueError if all of the first rows are refused: they must be something else."""
@@ -183,13 +188,13 @@ class Feed:
                 f"none of the first {n_tried} records could be used: {rejects[-1].reason}"
             )
 
-    def move_on(self, rejects: list[Reject], position: Position) -> None:
-        """Log the rejects of a step; the source is behind it now."""
+    def move_on(self, rejects: list[Reject], records: int, position: JSON) -> None:
+        """Log the rejects of a step; the source is behind it now, with so many records."""
         rejects.sort(key=_number)  # in any batches the same
         if self.writer is not None:
-            self.writer.logs["rejects"].append([reject._asdict() for reject in rejects])
+            self.writer.logs["rejects"].append([reject.document() for reject in rejects])
         self.journal.reject(rejects)
-        self.position = position
+        self.records, self.position = records, position
         self._trace()
 
     def check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
@@ -204,13 +209,11 @@ class Feed:
         bad = sorted(rejects, key=_number)[left]
         allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
         raise TooManyRejectsError(
-            f"{bad.source}, line {bad.line}: {bad.reason}: {bad.beginning!r}; {allowed}: "
+            f"{bad.place}: {bad.reason}: {bad.beginning!r}; {allowed}: "
             "mend the source, or allow more with --max-rejects, and go on with --resume"
         )
 
-    def _absorb(
-        self, records: Records, position: Position
-    ) -> Iterator[tuple[Records, Reject | None]]:
+    def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
         """Absorb rows, and note them; what the model refuses is rejected."""
         began = time.perf_counter()
         for part, refused in absorb_sound(self.model, records):
@@ -219,22 +222,8 @@ class Feed:
                 self._note(part)
                 if isinstance(self.model, StreamingMixture):
                     self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
-                yield part, None
-            else:
-                yield part, self._refusal(part, position, refused)
+            yield part, refused
             began = time.perf_counter()
-
-    def _refusal(self, records: Records, position: Position, error: ValueError) -> Reject:
-        """Return the reject of a record that the model does not take.
-
-        Its line is counted as if every record of its file were one.
-        """
-        number = records.numbers[0]
-        in_file = number - (position.records - position.in_file)
-        line = in_file + (2 if self.source.schema.fields.get("header") else 1)
-        excerpt = records.excerpts[0] if records.excerpts else ""
-        reason = str(error).replace("row 0, ", "").replace("document 0, ", "")
-        return Reject(self.source.paths[position.file], line, number, reason, excerpt)
 
     def _note(self, records: Records | None) -> None:
         """Note what became of the rows, and take over the history of clusters."""
@@ -291,7 +280,7 @@ class Feed:
         provisional = self.n_rows > 0 and self.model.provisional_
         return Status(
             self.n_rows,
-            self.position.records,
+            self.records,
             self.journal.n_rejects,
             0 if self.n_rows == 0 or provisional else self.model.n_clusters_,
             self._evidence,
@@ -346,7 +335,7 @@ class Feed:
         document = {
             **tensors.document,
             "journal": notes.document,
-            "position": self.position._asdict(),
+            "position": self.position,
             "rows": self.n_rows,
             "rejects": self.journal.n_rejects,
             "seconds": self.seconds + began - self._started,
@@ -354,8 +343,15 @@ class Feed:
             "partitions": None if self.partitions is None else self.partitions._asdict(),
         }
         self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
+        self.source.committed(self.position)
         self._saved_at, self._saved_rows = time.perf_counter(), self.n_rows
         self._cost = self._saved_at - began
+
+    def close(self) -> None:
+        """Close the source, and the run directory if there is one."""
+        self.source.close()
+        if self.writer is not None:
+            self.writer.close()
 
 
 def _number(reject: Reject) -> int:

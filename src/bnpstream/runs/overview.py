@@ -144,7 +144,7 @@ class Run:
             kind,
             document["finished"],
             document["rows"],
-            document["position"]["records"],
+            document["rows"] + document["rejects"],
             document["rejects"],
             None if kind == "pixels" else self.journal.n_tokens,
             document["seconds"],

@@ -2,26 +2,33 @@
 
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 
-from bnpstream.sources import Position, Records
+from bnpstream.sources import Records
+from bnpstream.sources.protocol import JSON
 from bnpstream.sources.stack import stacked
 
-Item = tuple[Records, Position]
+Item = tuple[Records, JSON]
 
 AHEAD = 4
 """Batches of full size that may wait."""
+PATIENCE = 1.0
+"""Seconds that a reader which was stopped is waited for."""
 
 
-def read_ahead(items: Iterator[Item], batch_rows: int) -> Generator[Item]:
+def read_ahead(
+    items: Iterator[Item], batch_rows: int, stop: Callable[[], None] | None = None
+) -> Generator[Item]:
     """Yield batches that another thread reads; small ones that wait are joined.
 
     Parameters
     ----------
-    items : iterator of (Records, Position)
+    items : iterator of (Records, position)
         Batches.
     batch_rows : int
         Records of a joined batch at most.
+    stop : callable, optional
+        Ends `items` soon; called when nobody wants more.
     """
     waiting: deque[Item] = deque()
     changed = threading.Condition()
@@ -62,6 +69,9 @@ def read_ahead(items: Iterator[Item], batch_rows: int) -> Generator[Item]:
         with changed:
             stopped = True
             changed.notify_all()
+        if stop is not None:
+            stop()
+            thread.join(PATIENCE)
 
 
 def _size(items: "deque[Item]") -> int:
@@ -73,21 +83,13 @@ def _records(item: Item) -> int:
 
 
 def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
-    """Return batches from the front that are no more than a full one together, at least one.
-
-    All are of one file, so that the place of a record can be told from where they end.
-    """
+    """Return batches from the front that are no more than a full one together, at least one."""
     taken: list[Item] = []
     room = batch_rows
-    while waiting and (not taken or (_records(waiting[0]) <= room and _go_on(taken, waiting[0]))):
+    while waiting and (not taken or _records(waiting[0]) <= room):
         taken.append(waiting.popleft())
         room -= _records(taken[-1])
     return taken
-
-
-def _go_on(taken: list[Item], item: Item) -> bool:
-    """Return whether a batch is of the same file as those before it."""
-    return taken[-1][1].file == item[1].file
 
 
 def _joined(items: list[Item]) -> Item:
@@ -103,6 +105,7 @@ def _joined(items: list[Item]) -> Item:
             [excerpt for part in parts for excerpt in part.excerpts],
             [reject for part in parts for reject in part.rejects],
             [time for part in parts for time in part.times],
+            [place for part in parts for place in part.places],
         ),
         items[-1][1],
     )

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bnpstream.evaluation import agreement
+from bnpstream.runs.absorption import sound_parts
 from bnpstream.runs.model_options import Mixture
 from bnpstream.runs.overview import Run
-from bnpstream.sources import Records, Reject, Source, open_source
+from bnpstream.sources import Records, Source, open_source
 
 Floats = NDArray[np.float64]
 
@@ -96,7 +97,7 @@ def evaluate(
         tokens += likelihood.n_tokens(records.rows) or 0
         orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
-        raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
+        raise ValueError(f"{source}: has no record that could be used")
     positions = np.concatenate(found)
     scores: dict[str, float] = {}
     if labels is not None:
@@ -155,24 +156,10 @@ def _scored(
     """Yield batches and the log joints of their rows; what the model refuses is rejected."""
     for records, _ in source.batches(batch_rows):
         yield Records([], [], [], rejects=records.rejects), []
-        yield from _log_joints(model, records.part(slice(None)), source.paths[0])
-
-
-def _log_joints(
-    model: Mixture, records: Records, name: str
-) -> Iterator[tuple[Records, list[Floats]]]:
-    """Yield the log joints of rows; where the model refuses some, halve until they are alone."""
-    if len(records) == 0:
-        return
-    try:
-        yield records, model._log_joint(records.rows)
-    except ValueError as error:
-        if len(records) == 1:
-            number = records.numbers[0]
-            excerpt = records.excerpts[0] if records.excerpts else ""
-            refused = Reject(name, number + 1, number, str(error), excerpt)
-            yield Records([], [], [], rejects=[refused]), []
-            return
-        middle = len(records) // 2
-        for half in (slice(None, middle), slice(middle, None)):
-            yield from _log_joints(model, records.part(half), name)
+        sound = records.part(slice(None))
+        for part, joint, refused in sound_parts(sound, lambda part: model.log_joint(part.rows)):
+            if joint is not None:
+                yield part, joint
+            else:
+                assert refused is not None
+                yield Records([], [], [], rejects=[refused]), []

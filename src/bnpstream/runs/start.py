@@ -14,9 +14,16 @@ from bnpstream.runs.decode import restored
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
 from bnpstream.runs.model_file import ModelFile
-from bnpstream.runs.model_options import Mixture, ModelOptions, check_times, make_model
+from bnpstream.runs.model_options import (
+    Mixture,
+    ModelOptions,
+    OptionError,
+    check_times,
+    make_model,
+)
 from bnpstream.runs.sharing import Partitions, Sharing, SharingOptions
-from bnpstream.sources import Options, Position, Schema, open_source
+from bnpstream.sources import Options, Schema, Source, open_source
+from bnpstream.sources.protocol import JSON
 from bnpstream.storage import (
     NAMES,
     RunError,
@@ -88,6 +95,11 @@ def start(
         return _go_on(folder, options)
     check_times(options.model, options.source.time_field)
     source = open_source(list(options.paths), options.source, follow=options.follow)
+    if (options.model.passes or 1) > 1 and not source.replayable:
+        raise OptionError(
+            f"--passes {options.model.passes} goes over all records again, and {source} cannot be "
+            "read again from its beginning: leave it out, or give --revisit for the last rows"
+        )
     make = make_model if options.model_file is None else options.model_file.make_model
     model = make(options.model, source.schema.kind)
     if check is not None:
@@ -109,7 +121,7 @@ def start(
         model,
         source,
         Journal(source.schema.names),
-        Position(),
+        source.beginning(),
         writer,
         sharing=sharing,
         partitions=None if sharing is None else Partitions(),
@@ -125,11 +137,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     sharing = _sharing_of(folder, config, options.sharing)
     begun_with: list[str] = config["source"]["paths"]
     source = open_source(list(options.paths) or begun_with, saved, schema, follow=options.follow)
-    if source.identity()["paths"] != begun_with:
-        raise RunError(
-            f"{folder}: reads {', '.join(begun_with)}, not "
-            f"{', '.join(source.identity()['paths'])}: give the same source, or another --out"
-        )
+    _check_identity(folder, source, config["source"])
     if not has_checkpoint(folder):
         with intact(folder / "config.json"):
             model = make_model(model_options, schema.kind)
@@ -138,12 +146,16 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
             model,
             source,
             Journal(schema.names),
-            Position(),
+            source.beginning(),
             writer,
             sharing=sharing,
             partitions=None if sharing is None else Partitions(),
         )
     found = load_checkpoint(folder, schema)
+    try:
+        source.check(found.position)
+    except ValueError as error:
+        raise RunError(f"{folder}: cannot go on where it was saved: {error}") from error
     writer = RunWriter.resume(folder, found.marks)
     return Feed(
         found.model,
@@ -151,11 +163,26 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
         found.journal,
         found.position,
         writer,
+        records=found.totals.rows + found.totals.rejects,
         seconds=found.totals.seconds,
         finished=found.totals.finished,
         sharing=sharing,
         partitions=found.partitions,
     )
+
+
+def _check_identity(folder: Path, source: Source, saved: dict[str, Any]) -> None:
+    """Raise RunError if a source is not the one that a run was begun with."""
+    for name, now in source.identity().items():
+        if (before := saved.get(name)) != now:
+            raise RunError(
+                f"{folder}: reads {_shown(before)}, not {_shown(now)} ({name}): give the same "
+                "source, or another --out"
+            )
+
+
+def _shown(value: JSON) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _sharing_of(
@@ -196,7 +223,8 @@ class Checkpoint(NamedTuple):
     totals: Totals
     model: Mixture
     journal: Journal
-    position: Position
+    position: JSON
+    """For the source to know."""
     marks: dict[str, Mark]
     partitions: Partitions | None
 
@@ -206,10 +234,7 @@ def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
     found = read_checkpoint(folder)
     document = found.document
     with intact(checkpoint_path(folder)):
-        saved = document["position"]
-        position = restored(Position, {name: saved[name] for name in Position._fields})
-        if min(*position[:-1], position.offset or 0) < 0:
-            raise ValueError(f"position is {position}")
+        position = document["position"]
         totals = restored(Totals, {name: document[name] for name in Totals._fields})
         parts = document.get("partitions")
         partitions = None if parts is None else restored(Partitions, parts)

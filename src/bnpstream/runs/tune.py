@@ -24,7 +24,7 @@ from bnpstream.runs.start import RunOptions, versions
 from bnpstream.runs.status import Answer, Pace, Status
 from bnpstream.search import GridResult, Point, distinct, grid_search
 from bnpstream.search.grids import ALPHAS, CONCENTRATIONS, strengths
-from bnpstream.sources import Position, Source, open_source
+from bnpstream.sources import Source, open_source
 from bnpstream.sources.records import Kind
 from bnpstream.sources.stack import stacked
 
@@ -228,7 +228,7 @@ def read_prefix(
     """
     plain = replace(options, passes=None, revisit=None, revisits=None)
     model = make_model(plain, source.schema.kind)
-    feed = Feed(model, source, Journal(source.schema.names), Position())
+    feed = Feed(model, source, Journal(source.schema.names), source.beginning())
     enough = Interrupts()  # signals end it at once: there is nothing to save
     parts: list[Any] = []
 
@@ -241,5 +241,5 @@ def read_prefix(
 
     feed.run(Pace(min(n_rows, Pace.batch_rows)), enough, after, keep)
     if not parts:
-        raise ValueError(f"{', '.join(source.paths)}: has no record that could be used")
+        raise ValueError(f"{source}: has no record that could be used")
     return stacked(parts), feed.journal.n_rejects

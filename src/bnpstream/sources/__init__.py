@@ -7,23 +7,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bnpstream.sources.files.source import FORMATS, Source, open_source
+    from bnpstream.sources.files.source import FORMATS
     from bnpstream.sources.formats.lda_c import read_lda_c
     from bnpstream.sources.formats.uci import iter_docword, read_docword, read_vocabulary
     from bnpstream.sources.label_file import read_labels
-    from bnpstream.sources.records import Options, Position, Records, Reject, Schema
+    from bnpstream.sources.protocol import Partition, Source
+    from bnpstream.sources.records import Options, Place, Records, Reject, Schema
+    from bnpstream.sources.registry import open_source
 
 # Where every name lives; imported on first use, as most commands need few of them.
 _HOMES = {
     "FORMATS": "bnpstream.sources.files.source",
     "Options": "bnpstream.sources.records",
-    "Position": "bnpstream.sources.records",
+    "Partition": "bnpstream.sources.protocol",
+    "Place": "bnpstream.sources.records",
     "Records": "bnpstream.sources.records",
     "Reject": "bnpstream.sources.records",
     "Schema": "bnpstream.sources.records",
-    "Source": "bnpstream.sources.files.source",
+    "Source": "bnpstream.sources.protocol",
     "iter_docword": "bnpstream.sources.formats.uci",
-    "open_source": "bnpstream.sources.files.source",
+    "open_source": "bnpstream.sources.registry",
     "read_docword": "bnpstream.sources.formats.uci",
     "read_labels": "bnpstream.sources.label_file",
     "read_lda_c": "bnpstream.sources.formats.lda_c",
@@ -33,7 +36,8 @@ _HOMES = {
 __all__ = [
     "FORMATS",
     "Options",
-    "Position",
+    "Partition",
+    "Place",
     "Records",
     "Reject",
     "Schema",

@@ -1,7 +1,9 @@
-"""What a source gives: records that became rows, records that did not, and where it stands."""
+"""What a source gives: records that became rows, records that did not, and what they are."""
 
+import sys
+from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 Kind = Literal["counts", "table", "documents"]
 """Rows are a csr_array of counts, an array of cells, or a list of dicts from words to counts."""
@@ -10,18 +12,63 @@ BEGINNING = 200
 """Characters of a rejected record that are kept."""
 
 
+class Place(NamedTuple):
+    """Where a record is.
+
+    Examples
+    --------
+    >>> print(Place("words.txt", 7))
+    words.txt, line 7
+    >>> print(Place("kafka://words", spot={"partition": 3, "offset": 17}))
+    kafka://words, partition 3, offset 17
+    """
+
+    source: str
+    """Name of the file, "-" for standard input; or of what else it came from."""
+    line: int | None = None
+    """Line it begins at, from 1; in a file without lines, the number of the record."""
+    spot: Any = None
+    """Where there are no lines: JSON that tells it from others, such as an offset."""
+
+    def __str__(self) -> str:
+        if self.line is not None:
+            return f"{self.source}, line {self.line}"
+        if isinstance(self.spot, dict):
+            return ", ".join([self.source, *(f"{name} {x}" for name, x in self.spot.items())])
+        return f"{self.source}, {self.spot}"
+
+
 class Reject(NamedTuple):
     """A record that could not be used."""
 
     source: str
-    """Name of the file; "-" for standard input."""
-    line: int
-    """Line it begins at, from 1; in a file without lines, the number of the record."""
+    """As in `Place`, and so are `line` and `spot`."""
+    line: int | None
     record: int
     """Number of the record in the whole source, from 0."""
     reason: str
     beginning: str
     """The first characters of it."""
+    spot: Any = None
+
+    @classmethod
+    def at(cls, place: Place, record: int, reason: str, beginning: str) -> Self:
+        """Return the reject of a record at a place."""
+        return cls(place.source, place.line, record, reason, beginning, place.spot)
+
+    @property
+    def place(self) -> Place:
+        """Return where it is."""
+        return Place(self.source, self.line, self.spot)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON, with a line or with a "place"."""
+        document = self._asdict()
+        spot = document.pop("spot")
+        if self.line is None:
+            del document["line"]
+            document["place"] = spot
+        return document
 
 
 class UnusableError(ValueError):
@@ -60,6 +107,8 @@ class Records:
         Records between them that could not be used.
     times : list of float
         When each came, in seconds; empty where no field has it.
+    places : list of Place
+        Where each is; empty where rows are of no source.
     """
 
     rows: Any
@@ -68,6 +117,7 @@ class Records:
     excerpts: list[str] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -80,22 +130,33 @@ class Records:
             self.ids[rows],
             self.excerpts[rows],
             times=self.times[rows],
+            places=self.places[rows],
         )
 
+    def between(self, first: int, stop: int) -> "Records":
+        """Return the records whose numbers are between, rejected ones included.
 
-class Position(NamedTuple):
-    """How far a source has been read: all that is needed to go on from there."""
+        What was rejected of records before all of these goes with the first of them.
+        """
+        kept = self.part(slice(*(bisect_left(self.numbers, end) for end in (first, stop))))
+        least = first if first > 0 else -sys.maxsize
+        kept.rejects.extend(reject for reject in self.rejects if least <= reject.record < stop)
+        return kept
 
-    records: int = 0
-    """Records behind it in all files, rejected ones included."""
-    file: int = 0
-    """Files behind it."""
-    in_file: int = 0
-    """Records of the present file behind it."""
-    line: int = 0
-    """Lines of the present file behind it."""
-    offset: int | None = None
-    """Bytes of the present file behind it, if it can be entered there; None: read and skip."""
+    def end(self, before: int = 0) -> int:
+        """Return the number after the last record, or `before` if that is more.
+
+        What is rejected may be of a record of an earlier batch.
+        """
+        return max(
+            [before, *(n + 1 for n in self.numbers[-1:]), *(r.record + 1 for r in self.rejects)]
+        )
+
+    def refused(self, reason: str, name: str = "") -> Reject:
+        """Return the first record as a reject; `name` is what rows of no source are from."""
+        number = self.numbers[0]
+        place = self.places[0] if self.places else Place(name, number + 1)
+        return Reject.at(place, number, reason, self.excerpts[0] if self.excerpts else "")
 
 
 @dataclass(frozen=True)

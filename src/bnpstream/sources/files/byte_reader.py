@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 from bnpstream.sources.files.compression import Unpacker, find_unpacker, is_beginning
 
@@ -16,6 +17,10 @@ POLL_SECONDS = 0.2
 LOOK_SECONDS = 0.25
 """How long live input is looked at for more, once its first line is there."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class StoppedError(Exception):
+    """Somebody asked for an end while more input was waited for."""
 
 
 class ByteReader:
@@ -37,11 +42,14 @@ class ByteReader:
         Bytes as they are stored in all, if known.
     restarts : int
         How often a file that is followed was cut or replaced, and taken up from its start.
+    stopped : Event
+        Ends waiting for more, by `StoppedError`, when it is set.
     """
 
     def __init__(self, path: str, *, follow: bool = False) -> None:
         self.path, self.follow = path, follow
         self.consumed = self.restarts = 0
+        self.stopped = Event()
         self._file: int = sys.stdin.fileno() if path == "-" else os.open(path, os.O_RDONLY)
         status = os.fstat(self._file)
         self._regular = stat.S_ISREG(status.st_mode)
@@ -159,12 +167,15 @@ class ByteReader:
     def _stored(self) -> bytes:
         """Return the next bytes as they are stored, waiting for them if the file grows."""
         while True:
-            found = os.read(self._file, BLOCK_BYTES)
-            self.consumed += len(found)
-            if found or not (self.follow and self._regular):
-                return found
-            time.sleep(POLL_SECONDS)
-            self._look_again()
+            if self._regular or self._stored_waits(POLL_SECONDS):
+                found = os.read(self._file, BLOCK_BYTES)
+                self.consumed += len(found)
+                if found or not (self.follow and self._regular):
+                    return found
+                time.sleep(POLL_SECONDS)
+                self._look_again()
+            if self.stopped.is_set():
+                raise StoppedError
 
     def _stored_waits(self, seconds: float) -> bool:
         """Return whether `_stored` would answer at once, or after so many seconds."""

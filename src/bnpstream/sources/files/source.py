@@ -1,18 +1,24 @@
-"""Sources: files in order, read batch by batch from any position on."""
+"""Files in order as a source, read batch by batch from any position on."""
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from glob import has_magic
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from threading import Event
+from typing import ClassVar
 
-from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.byte_reader import ByteReader, StoppedError
 from bnpstream.sources.files.detection import guess_format
-from bnpstream.sources.records import Options, Position, Records, Schema
+from bnpstream.sources.files.position import Position
+from bnpstream.sources.protocol import JSON, Partition, Source
+from bnpstream.sources.records import Options, Place, Records, Schema
 
-__all__ = ["FORMATS", "Reader", "Source", "open_source"]
+__all__ = ["FORMATS", "FileSource", "Reader", "files_of", "open_files"]
 
 FORMATS = {
     "uci": "bnpstream.sources.formats.uci:DocwordReader",
@@ -67,7 +73,7 @@ class Reader(ABC):
         """
 
 
-class Source:
+class FileSource(Source):
     """Files in order, as one sequence of records.
 
     Parameters
@@ -87,6 +93,8 @@ class Source:
         What the records are.
     """
 
+    replayable: ClassVar[bool] = True
+
     def __init__(
         self,
         paths: Sequence[str],
@@ -99,6 +107,9 @@ class Source:
         self._opened: tuple[int, Reader] | None = None
         self._current: Reader | None = None
         self._at = 0
+        self._stopped = Event()
+        self._begun: list[tuple[int, int]] = []
+        """Where reading came to another file, or one was replaced: a record's number, its file."""
         self.schema = self._find_schema() if schema is None else schema
 
     def _find_schema(self) -> Schema:
@@ -147,40 +158,66 @@ class Source:
             self._opened[1].file.close()
             self._opened = None
 
-    def __enter__(self) -> "Source":
-        return self
+    def __str__(self) -> str:
+        return ", ".join(self.paths)
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def beginning(self) -> JSON:
+        """Return the position before the first record."""
+        return Position()._asdict()
 
-    def batches(
-        self, batch_rows: int = 1024, start: Position | None = None
-    ) -> Iterator[tuple[Records, Position]]:
-        """Yield batches of records in order, and the position after each.
-
-        Parameters
-        ----------
-        batch_rows : int
-            Records of a batch at most, rejected ones included.
-        start : Position, optional
-            Where to begin: a position that an earlier run has seen.
-        """
-        if batch_rows < 1:
-            raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
-        position = start or Position()
-        if position.file > len(self.paths):
+    def check(self, position: JSON) -> None:
+        """Raise ValueError if a position is in a file that is not there."""
+        file = Position.of(position).file
+        if file > len(self.paths):
             raise ValueError(
-                f"the position is in file {position.file + 1}, but there are {len(self.paths)}: "
+                f"the position is in file {file + 1}, but there are {len(self.paths)}: "
                 "give the files of the earlier run, and new ones after them"
             )
+
+    def batches(self, batch_rows: int = 1024, start: JSON = None) -> Iterator[tuple[Records, JSON]]:
+        """Yield batches of records in order, and the position after each."""
+        if batch_rows < 1:
+            raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
+        self.check(start)
+        self._stopped = Event()
+        return self._batches(batch_rows, Position.of(start), self._stopped)
+
+    def _batches(
+        self, batch_rows: int, position: Position, stopped: Event
+    ) -> Iterator[tuple[Records, JSON]]:
+        self._begun = []
+        first_line = 2 if self.schema.fields.get("header") else 1
         while position.file < len(self.paths):
-            reader = self._reader(position.file)
+            reader, path = self._reader(position.file), self.paths[position.file]
+            reader.file.stopped = stopped
             with closing(reader.file):
                 self._at, self._current = position.file, reader
-                for records, after in reader.batches(batch_rows, position):
-                    position = after
-                    yield records, after
+                try:
+                    for records, after in reader.batches(batch_rows, position):
+                        position, before = after, after.records - after.in_file
+                        if self._begun[-1:] != [(before, position.file)]:
+                            self._begun.append((before, position.file))
+                        # Lines are counted as if every record of the file were one.
+                        places = [Place(path, n - before + first_line) for n in records.numbers]
+                        yield replace(records, places=places), position._asdict()
+                        if stopped.is_set():
+                            return
+                except StoppedError:
+                    return
             position = Position(position.records, position.file + 1)
+
+    def after(self, start: JSON, records: Records) -> JSON:
+        """Return the position after records that came from `start` on."""
+        began = Position.of(start)
+        end = records.end(began.records)
+        if end == began.records:
+            return start
+        first, file = self._begun[bisect_right(self._begun, end - 1, key=itemgetter(0)) - 1]
+        return Position(end, file, end - first)._asdict()
+
+    def stop(self) -> None:
+        """End `batches` soon, also where it waits for more to be written."""
+        self._stopped.set()
 
     @property
     def n_records(self) -> int | None:
@@ -199,10 +236,21 @@ class Source:
         behind = sum(sizes[: self._at]) + self._current.file.consumed
         return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, JSON]:
         """Return what tells this source from others: names of the files and their format."""
         names = [path if path == "-" else str(Path(path).resolve()) for path in self.paths]
         return {"paths": names, "format": self.schema.format}
+
+    def partitions(self) -> list[Partition] | None:
+        """Return the files, and of Parquet files the row groups; None if it is only one."""
+        if self.follow or "-" in self.paths:
+            return None
+        from bnpstream.sources.files.partitions import file_partitions  # here, as few need it
+
+        # Workers need not be in the same directory.
+        paths = [str(Path(path).absolute()) for path in self.paths]
+        parts = [part for path in paths for part in file_partitions(path, self.schema.format)]
+        return parts if len(parts) > 1 else None
 
 
 def _reader_class(name: str) -> type[Reader]:
@@ -213,34 +261,17 @@ def _reader_class(name: str) -> type[Reader]:
     return found
 
 
-def open_source(
-    paths: str | Sequence[str],
-    options: Options | None = None,
-    schema: Schema | None = None,
-    *,
-    follow: bool = False,
-) -> Source:
-    """Open files, patterns of files such as ``logs/*.jsonl.gz``, or standard input.
-
-    Parameters
-    ----------
-    paths : str or sequence of str
-        Files and patterns; "-" is standard input. The files of a pattern are sorted by name.
-    options : Options, optional
-        What is known about them.
-    schema : Schema, optional
-        What the records are, if that is known from an earlier run.
-    follow : bool
-        Wait for more at the end of the last file.
-    """
-    wanted = [paths] if isinstance(paths, str) else paths
-    found = [path for pattern in wanted for path in _files(pattern)]
+def open_files(
+    patterns: Sequence[str], options: Options, schema: Schema | None = None, *, follow: bool = False
+) -> FileSource:
+    """Open files, patterns of files, or standard input; see ``sources.open_source``."""
+    found = [path for pattern in patterns for path in files_of(pattern)]
     if not found:
         raise ValueError('no source: name a file, a pattern, or "-" for standard input')
-    return Source(found, options or Options(), schema, follow=follow)
+    return FileSource(found, options, schema, follow=follow)
 
 
-def _files(pattern: str) -> list[str]:
+def files_of(pattern: str) -> list[str]:
     """Return the files that a name or a pattern stands for, sorted."""
     path = Path(pattern)
     if path.is_dir():

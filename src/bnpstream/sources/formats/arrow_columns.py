@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.document_rows import (
     counts_of,
@@ -17,7 +18,7 @@ from bnpstream.sources.formats.record_batch import Gatherer, Parsed
 from bnpstream.sources.formats.table_rows import CellTypes
 from bnpstream.sources.formats.times import time_of
 from bnpstream.sources.formats.tokenizer import count_words
-from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["ColumnReader", "column_types", "pyarrow"]
 

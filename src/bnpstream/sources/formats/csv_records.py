@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.lines import Lines, decode, first_lines
-from bnpstream.sources.records import Position, UnusableError
+from bnpstream.sources.records import UnusableError
 
 __all__ = ["CsvLines", "PeekedLines", "cut_fields"]
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.detection import guess_delimiter
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.csv_records import CsvLines, PeekedLines, cut_fields
 from bnpstream.sources.formats.document_rows import excerpt_of_text
 from bnpstream.sources.formats.field_schemas import schema_of_columns
@@ -25,7 +26,7 @@ from bnpstream.sources.formats.lines import PEEKED_RECORDS, Lines, first_lines
 from bnpstream.sources.formats.record_batch import Parsed
 from bnpstream.sources.formats.times import time_in_cell
 from bnpstream.sources.formats.tokenizer import count_words
-from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["CsvReader", "TsvReader"]
 

@@ -17,6 +17,7 @@ from bnpstream.kernels.text.digits import WHOLE
 from bnpstream.kernels.text.parser import Rules
 from bnpstream.sources.files.bad_lines import broken
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.number_batches import read_batches
 from bnpstream.sources.formats.number_schemas import number_schema
@@ -27,7 +28,7 @@ from bnpstream.sources.formats.pair_lines import (
     known_features,
     survey_file,
 )
-from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["LdaCReader", "read_lda_c"]
 

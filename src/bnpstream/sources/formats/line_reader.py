@@ -4,10 +4,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
 
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.lines import Lines
 from bnpstream.sources.formats.record_batch import Gatherer, Parsed
-from bnpstream.sources.records import Position, Records, UnusableError
+from bnpstream.sources.records import Records, UnusableError
 
 __all__ = ["Cut", "LineReader"]
 
@@ -53,8 +54,13 @@ class LineReader(Reader):
         is_plain, max_bytes = self.file.is_plain, self.options.max_line_bytes
         batch = Gatherer(self.file.path, self.schema, start.records)
         in_file, begun = start.in_file, lines.begun
+        skip = start.in_file if start.line == 0 else 0
         room = batch_rows - in_file % batch_rows
         for line in lines:
+            if skip > 0:
+                skip -= bool(line) and not line.isspace()
+                begun = lines.begun
+                continue
             if lines.begun != begun:
                 begun, in_file = lines.begun, 0
             if line and not line.isspace():
@@ -70,3 +76,8 @@ class LineReader(Reader):
                 position = Position(batch.next_number, start.file, in_file, lines.number, offset)
                 yield batch.take(), position
                 room = batch_rows - in_file % batch_rows
+        if skip > 0:
+            raise ValueError(
+                f"{self.file.path}: it has {start.in_file - skip} records, but {start.in_file} "
+                "were read before: it is not the same input; start afresh"
+            )

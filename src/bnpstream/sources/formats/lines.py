@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from bnpstream.sources.files.byte_reader import BLOCK_BYTES, BYTE_ORDER_MARK, ByteReader
-from bnpstream.sources.records import Position, UnusableError
+from bnpstream.sources.files.position import Position
+from bnpstream.sources.records import UnusableError
 
 __all__ = ["PEEKED_RECORDS", "Lines", "decode", "first_lines"]
 

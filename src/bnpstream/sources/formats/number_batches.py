@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.text.parser import IRREGULAR, NO_ROOM, Progress, Rules
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.line_blocks import Block, line_blocks, without_header
 from bnpstream.sources.formats.row_builder import Building, Taken
-from bnpstream.sources.records import Position, Records, Schema
+from bnpstream.sources.records import Records, Schema
 
 __all__ = ["LineParser", "gather", "read_batches"]
 

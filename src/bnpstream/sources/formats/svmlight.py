@@ -13,6 +13,7 @@ from dataclasses import replace
 from bnpstream.kernels.text.digits import COUNTS, REALS
 from bnpstream.kernels.text.parser import Rules
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.line_blocks import first_block
 from bnpstream.sources.formats.number_batches import read_batches
@@ -26,7 +27,7 @@ from bnpstream.sources.formats.pair_lines import (
     survey,
     survey_file,
 )
-from bnpstream.sources.records import Options, Position, Records, Schema, UnusableError
+from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["SvmlightReader"]
 

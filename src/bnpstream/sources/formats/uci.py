@@ -15,12 +15,13 @@ from scipy import sparse
 from bnpstream.kernels.text.digits import WHOLE
 from bnpstream.sources.files.bad_lines import broken, unexpected_line
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.entry_file import EntryParser, Header, Wording
 from bnpstream.sources.formats.number_batches import read_batches
 from bnpstream.sources.formats.number_schemas import check_features, number_schema
 from bnpstream.sources.formats.numerals import read_whole
-from bnpstream.sources.records import Options, Position, Records, Schema
+from bnpstream.sources.records import Options, Records, Schema
 from bnpstream.sources.vocabulary_file import read_vocabulary
 
 __all__ = ["DocwordReader", "iter_docword", "read_docword", "read_vocabulary"]

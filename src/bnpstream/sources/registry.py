@@ -1,0 +1,64 @@
+"""Opening a source by its name: files, or what is registered under a scheme."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from bnpstream.sources.protocol import Source
+from bnpstream.sources.records import Options, Schema
+
+__all__ = ["GROUP", "open_source"]
+
+GROUP = "bnpstream.sources"
+"""Entry points of this group are named by schemes, and open what ``scheme://...`` names.
+
+They are called as ``open(names, options, schema, follow=...)``, see `open_source`.
+"""
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+def open_source(
+    paths: str | Sequence[str],
+    options: Options | None = None,
+    schema: Schema | None = None,
+    *,
+    follow: bool = False,
+) -> Source:
+    """Open files, patterns of files such as ``logs/*.jsonl.gz``, standard input, or a broker.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Files and patterns; "-" is standard input. The files of a pattern are sorted by name. Or
+        names ``scheme://...`` of one scheme, which a package has registered.
+    options : Options, optional
+        What is known about the records.
+    schema : Schema, optional
+        What the records are, if that is known from an earlier run.
+    follow : bool
+        Wait for more at the end.
+    """
+    names = [paths] if isinstance(paths, str) else list(paths)
+    options = options or Options()
+    schemes = {found[1] if (found := _SCHEME.match(name)) else None for name in names}
+    if schemes <= {None}:
+        from bnpstream.sources.files.source import open_files  # here, as few need readers
+
+        return open_files(names, options, schema, follow=follow)
+    if len(schemes) > 1:
+        raise ValueError(f"{', '.join(names)}: a source is of one kind: read one after the other")
+    return _registered(schemes.pop() or "", names[0])(names, options, schema, follow=follow)
+
+
+def _registered(scheme: str, name: str) -> Callable[..., Source]:
+    """Return what opens the names of a scheme."""
+    from importlib.metadata import entry_points  # here, as it takes long to import
+
+    known = entry_points(group=GROUP)
+    if scheme not in known.names:
+        there = ", ".join(f"{one}://" for one in sorted(known.names)) or "only files"
+        raise ValueError(
+            f"{name}: nothing reads {scheme}://; there are {there}: install what does, such as "
+            f"pip install 'bnpstream[{scheme}]'"
+        )
+    found: Callable[..., Source] = known[scheme].load()
+    return found
