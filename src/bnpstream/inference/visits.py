@@ -75,6 +75,17 @@ class Responsibilities(NamedTuple):
             buffer.contributions = self.contributions.part(0, buffer.n_visited)
         return buffer
 
+    def part(self, start: int) -> "Responsibilities":
+        """Return those of the rows from `start` on."""
+        first, n = self.indptr[start], self.indptr.size - 1
+        kept = self.contributions
+        return Responsibilities(
+            self.indptr[start:] - first,
+            self.ids[first:],
+            self.shares[first:],
+            None if kept is None else kept.part(start, n),
+        )
+
     def row(self, i: int) -> tuple[Integers, Floats]:
         """Return the ids and shares of row i, largest share first."""
         inside = slice(self.indptr[i], self.indptr[i + 1])
@@ -103,10 +114,8 @@ class Absorbed(NamedTuple):
 
     def part(self, start: int) -> "Absorbed":
         """Return what became of the rows from `start` on."""
-        rows, (indptr, ids, shares) = self.rows, self.responsibilities
-        first = indptr[start]
-        kept = Responsibilities(indptr[start:] - first, ids[first:], shares[first:])
-        return Absorbed(rows.part(start, rows.ids.size), kept)
+        rows = self.rows.part(start, self.rows.ids.size)
+        return Absorbed(rows, self.responsibilities.part(start))
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> "Absorbed":

@@ -110,7 +110,7 @@ class Run:
         order = np.argsort(-model.weights_, kind="stable")
         events = self.events()
         born = {event.id: event.n_observations for event in events if event.kind == "birth"}
-        likelihood = model._model().likelihood
+        likelihood = model.likelihood_
         features = likelihood.describe(self.names(), _Clusters(model))
         kind: Literal["words", "columns", "pixels"] = likelihood.feature_kind
         means = None
