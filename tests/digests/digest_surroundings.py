@@ -76,17 +76,17 @@ def computed(script, cases, cache):
     cache : Path
         Folder for compiled loops.
     """
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-W", "ignore", str(HERE / script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment(cache),
         text=True,
-    )
-    process.stdin.write(json.dumps(cases))
-    process.stdin.close()
-    for line in process.stdout:
-        found = json.loads(line)
-        yield found.pop("name"), found
-    if process.wait() != 0:
+    ) as process:
+        process.stdin.write(json.dumps(cases))
+        process.stdin.close()
+        for line in process.stdout:
+            found = json.loads(line)
+            yield found.pop("name"), found
+    if process.returncode != 0:
         raise RuntimeError(f"{script} ended with code {process.returncode}")

@@ -9,13 +9,13 @@ DIFFERENT = differences(TABLE["versions"])
 comparable = pytest.mark.skipif(bool(DIFFERENT), reason=f"other last bits: {DIFFERENT}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def outcomes(request, tmp_path_factory):
     """Return what today's code makes of the cases that were asked for, in a process of its own."""
     asked = {
         item.callspec.params["case"]["name"]
         for item in request.session.items
-        if item.fspath == request.fspath and hasattr(item, "callspec")
+        if item.path == request.path and hasattr(item, "callspec")
         if "case" in item.callspec.params
     }
     wanted = [case for case in TABLE["cases"] if case["name"] in asked]

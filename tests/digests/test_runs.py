@@ -9,13 +9,13 @@ DIFFERENT = differences(read()["versions"])
 CASES = cases()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ends(request, tmp_path_factory):
     """Return how the runs end that were asked for, in a process of its own."""
     asked = {
         item.callspec.params["case"]["name"]
         for item in request.session.items
-        if item.fspath == request.fspath and hasattr(item, "callspec")
+        if item.path == request.path and hasattr(item, "callspec")
     }
     wanted = [case for case in CASES if case["name"] in asked]
     return dict(computed("digest_runs.py", wanted, tmp_path_factory.getbasetemp() / "loops"))
