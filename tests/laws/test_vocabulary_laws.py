@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from bnpstream.likelihoods import DirichletMultinomial, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.documents import LENGTH, UNSEEN, DocumentBatch
@@ -131,3 +132,16 @@ def test_order_within_a_document_does_not_matter_once_words_are_known():
 def test_bad_parameters_are_named(name, value):
     with pytest.raises(ValueError, match=f"{name} must be a number > 0, got"):
         OpenVocabulary(**{"spread": 10.0, name: value})
+
+
+@bases
+def test_marginals_of_sparse_rows_are_those_of_dense_ones(base):
+    vocabulary = numbered(base)
+    dense = np.array([[0.0, 2.5, 0.0, 1.0, 3.5], np.zeros(5), [0.0, 0.25, 7.0, 0.0, 7.25]])
+    rows, columns = np.nonzero(dense)
+    wide = np.array([0, 1, 2, 3, LENGTH])[columns]
+    sparse = csr_array((dense[rows, columns], (rows, wide)), shape=(3, LENGTH + 1))
+    found = vocabulary.likelihood.log_marginal_sparse(sparse)
+    np.testing.assert_allclose(found, vocabulary.likelihood.log_marginal(dense), rtol=1e-12)
+    vocabulary.add([{f"more {i}": 1 for i in range(2000)}])  # other words are no matter
+    assert vocabulary.likelihood.log_marginal_sparse(sparse).tolist() == found.tolist()

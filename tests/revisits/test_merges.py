@@ -22,6 +22,7 @@ from bnpstream.datasets import bars, bars_components
 from bnpstream.inference import exact, merge
 from bnpstream.inference.response import Settings
 from bnpstream.kernels.arrays import GONE
+from bnpstream.likelihoods import OpenVocabulary, Vocabulary
 from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer, survivor
 
 priors = pytest.mark.parametrize("kind", PRIORS)
@@ -462,3 +463,35 @@ def test_bars_are_recovered_exactly_once_with_merges_and_are_present_without(opt
         assert matches(model).sum(axis=0).tolist() == [1] * 16
         assert model.n_clusters_ == 16
     assert extra > 0  # so that there was something to merge
+
+
+@priors
+def test_clusters_of_a_vocabulary_that_grows_merge_by_the_same_odds(kind):
+    """Rows of two billion columns give the odds of the same rows over the words that there are."""
+    rng = np.random.default_rng(17)
+    counts = rng.integers(0, 4, size=(12, 8))
+    counts[6:, :4] = 0
+    shares = rng.dirichlet(np.full(4, 0.4), size=12)
+    vocabulary = Vocabulary(OpenVocabulary(6.0, 3.0))
+    named = [{f"w{j}": int(n) for j, n in enumerate(row) if n} for row in counts]
+    vocabulary.add(named)
+    growing = Model(PRIORS[kind][0], vocabulary.likelihood)
+    _, wide, wide_sites = posterior(growing, named, shares)
+    order = [int(word[1:]) for word in vocabulary.words]
+    alpha = vocabulary.likelihood.alpha[: len(order) + 1]
+    fixed = Model(PRIORS[kind][0], DirichletMultinomial(alpha))  # column 0: words not known
+    columns = np.hstack([np.zeros((12, 1), int), counts[:, order]])
+    _, narrow, narrow_sites = posterior(fixed, columns, shares)
+    assert (wide.is_wide, narrow.is_wide) == (True, False)
+    found, expected = (
+        merge.log_odds(model, state, merge.shared_pairs(state, sites))
+        for model, state, sites in ((growing, wide, wide_sites), (fixed, narrow, narrow_sites))
+    )
+    assert found.size == 6
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    threshold = float(np.median(expected))
+    merged = merge.merge_all(growing, wide, wide_sites, threshold)
+    assert [event.id for event in merged] == [
+        event.id for event in merge.merge_all(fixed, narrow, narrow_sites, threshold)
+    ]
+    assert len(merged) > 0

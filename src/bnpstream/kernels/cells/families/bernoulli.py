@@ -5,10 +5,10 @@ from typing import Any
 
 from bnpstream.kernels.cells.columns import Work
 from bnpstream.kernels.cells.moments import add_moments
-from bnpstream.kernels.jit.decorators import inner
+from bnpstream.kernels.jit.decorators import inlined
 
 
-@inner
+@inlined
 def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     """Parameters a (cells), b (cells); log of the probabilities of one and of zero."""
     for j in range(cells):
@@ -19,7 +19,7 @@ def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     return False
 
 
-@inner
+@inlined
 def score(
     v: Any, at: int, x: Any, cells: int, width: int, even: bool, scores: Any, work: Work
 ) -> None:
@@ -31,7 +31,7 @@ def score(
                 scores[k] += log_probability[k]
 
 
-@inner
+@inlined
 def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
     """Add counts and sums of the cells that are there."""
     add_moments(row, s, pairs, x, cells, share, False)

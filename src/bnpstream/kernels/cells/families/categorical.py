@@ -10,10 +10,10 @@ import numpy as np
 
 from bnpstream.kernels.cells.columns import Work
 from bnpstream.kernels.cells.moments import put
-from bnpstream.kernels.jit.decorators import inner
+from bnpstream.kernels.jit.decorators import inlined
 
 
-@inner
+@inlined
 def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     """Parameters alpha (levels); logarithms of the levels' probabilities."""
     total = 0.0
@@ -24,7 +24,7 @@ def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     return False
 
 
-@inner
+@inlined
 def score(
     v: Any, at: int, x: Any, cells: int, width: int, even: bool, scores: Any, work: Work
 ) -> None:
@@ -35,7 +35,7 @@ def score(
             scores[k] += log_probability[k]
 
 
-@inner
+@inlined
 def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
     """Add one to the cell's level if it is there."""
     if not math.isnan(x[0]):

@@ -5,7 +5,7 @@ from typing import Any
 
 from bnpstream.kernels.cells.columns import Work
 from bnpstream.kernels.cells.moments import LOG_PI, pair, put
-from bnpstream.kernels.jit.decorators import inner
+from bnpstream.kernels.jit.decorators import inlined, inner
 from bnpstream.kernels.special import log_gamma_ratio
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 
@@ -41,7 +41,7 @@ def factor(packed: Any, D: int) -> float:
     return log_diagonal
 
 
-@inner
+@inlined
 def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     """Parameters kappa, nu, m (D), Psi (packed), with D = cells.
 
@@ -73,7 +73,7 @@ def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     return False
 
 
-@inner
+@inlined
 def score(
     v: Any, at: int, x: Any, cells: int, width: int, even: bool, scores: Any, work: Work
 ) -> None:
@@ -98,7 +98,7 @@ def score(
         scores[k] += constant[k] - half[k] * math.log1p(summed[k])
 
 
-@inner
+@inlined
 def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
     """Add a count, sums and products."""
     put(row, s, pairs, share, 1.0, 0.0)

@@ -5,11 +5,11 @@ from typing import Any
 
 from bnpstream.kernels.cells.columns import Work
 from bnpstream.kernels.cells.moments import put
-from bnpstream.kernels.jit.decorators import inner
+from bnpstream.kernels.jit.decorators import inlined
 from bnpstream.kernels.special import log_rising
 
 
-@inner
+@inlined
 def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     """Parameters alpha (cells), A; alpha + S, A + S.."""
     for j in range(cells + 1):
@@ -17,7 +17,7 @@ def derive(p: Any, cells: int, row: Any, s: int, pairs: int, out: Any) -> bool:
     return False
 
 
-@inner
+@inlined
 def score(
     v: Any, at: int, x: Any, cells: int, width: int, even: bool, scores: Any, work: Work
 ) -> None:
@@ -36,7 +36,7 @@ def score(
         scores[k] -= log_rising(total[k], length)
 
 
-@inner
+@inlined
 def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
     """Add counts and their sum."""
     length = 0.0
