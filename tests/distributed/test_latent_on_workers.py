@@ -5,6 +5,9 @@ import pytest
 
 from bnpstream import StreamingMixture, normalized_inverse_gaussian
 from bnpstream.distributed import fit_ep, fit_stream
+from bnpstream.distributed.shards import damped
+from bnpstream.inference.visits import Responsibilities
+from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.sites import totals
 from latent_families import FAMILIES
 from states import bits
@@ -40,6 +43,29 @@ def test_the_posterior_is_the_sum_of_what_shards_add(client, family, damping):
     assert kept.n_rows == 90
     plain = batch.weighted_sums(model.window_.sites.matrix(model.n_clusters_))
     assert model.state_.distance(plain) > 0.1
+
+
+@families
+def test_a_damped_site_is_the_mean_of_what_was_added(family):
+    X = FAMILIES[family][1](50, 4)
+    model = mixture(family, keep_sites=True).partial_fit(X)
+    before = Responsibilities.of(model.state_, model.window_.sites, 0, 50)
+    model.refine(X)
+    after = Responsibilities.of(model.state_, model.window_.sites, 0, 50)
+    found = damped(model.state_, before, after, 0.3, 0.0).sites(model.state_)
+    old, new = (sites.sites(model.state_) for sites in (before, after))
+    n_mixed = 0
+    for i in range(50):
+        expected, total = {}, 0.0
+        for part, sites in ((0.3, old), (0.7, new)):
+            for slot, share, line in zip(*sites.row(i), sites.lines(i), strict=True):
+                if slot != GONE:
+                    expected[slot] = expected.get(slot, 0.0) + part * share * line
+                    total += part * share
+                    n_mixed += sites is new and slot in old.row(i)[0] and share < 0.9
+        for slot, share, line in zip(*found.row(i), found.lines(i), strict=True):
+            np.testing.assert_allclose(total * share * line, expected[slot], rtol=1e-9)
+    assert n_mixed > 3
 
 
 @families
