@@ -68,8 +68,8 @@ def test_odds_are_those_of_one_cluster_against_two(kind, pairs, monkeypatch):
     there = np.arange(1, state.n_clusters)
     rows_there = state.sparse_rows(there)
     some = Clusters(rows_there, state.masses[there], state.log_vacancy[there])
-    found = log_odds(model._model(), state, some, clusters)
-    prior, likelihood = model._model()
+    found = log_odds(model.stream_.model, state, some, clusters)
+    prior, likelihood = model.stream_.model
     auxiliary = log_prior_weights(prior, state)[1]
     count = prior.occupancy(state.log_vacancy).sum()
     for i in range(new.n_clusters):
@@ -100,8 +100,11 @@ def test_twins_are_recognised_and_strangers_are_not():
     model = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(np.repeat(rows[:3], 5, 0))
     new = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(rows[[1, 1, 3, 3]]).state_
     clusters = Clusters(csr_array(new.statistics), new.masses, new.log_vacancy)
-    found = match(model._model(), model.state_, clusters, np.array([1, 2]))
+    inside = model.stream_.model
+    found = match(inside, model.state_, clusters, np.array([1, 2]))
     assert found.tolist() == [1, ALONE]
-    assert match(model._model(), model.state_, clusters, np.array([0, 2])).tolist() == [ALONE] * 2
+    assert (
+        match(model.stream_.model, model.state_, clusters, np.array([0, 2])).tolist() == [ALONE] * 2
+    )
     nowhere = np.empty(0, np.int64)
-    assert match(model._model(), model.state_, clusters, nowhere).tolist() == [ALONE] * 2
+    assert match(inside, model.state_, clusters, nowhere).tolist() == [ALONE] * 2

@@ -20,7 +20,9 @@ def numbers(n=400):
 
 def test_no_staleness_gives_the_bits_of_one_process(client):
     expected = serial(learning(), blocks())
-    assert expected._learner.n_next > 4 * expected._learner.n_first  # it learnt again and again
+    assert (
+        expected.stream_.learner.n_next > 4 * expected.stream_.learner.n_first
+    )  # it learnt again and again
     result = fit_stream(client, blocks(), learning(), staleness=0)
     assert fingerprint(result.model) == fingerprint(expected)
     assert (result.n_rows, result.reached.partitions) == (900, 9)
@@ -65,7 +67,7 @@ def test_nothing_is_lost_or_counted_twice(client, staleness):
     assert state.n_observations == 900
     assert state.masses.sum() == pytest.approx(900, abs=1e-8)
     np.testing.assert_allclose(state.totals(120), rows.sum(axis=0), rtol=1e-9)
-    assert result.model._learner.n_next == 1200  # learnt at 150, 300 and 600
+    assert result.model.stream_.learner.n_next == 1200  # learnt at 150, 300 and 600
     assert costs.n_matched > 0
     assert costs.n_born > 0
     births = [event.id for event in result.model.lineage_ if event.kind == "birth"]

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from bnpstream.distributed.messages import Added, Outcome, Update, packed, unpacked
+from bnpstream.distributed.models import Opened
 from bnpstream.distributed.noting import Renamed
 from bnpstream.distributed.replicas import Replica
 from bnpstream.distributed.resolving import resolve
+from bnpstream.engine import Stream
 from bnpstream.mixture import Event
-from bnpstream.runs.model_options import Mixture
 
 UPDATES_PER_SNAPSHOT = 4
 """Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
@@ -76,7 +77,7 @@ class Book:
         """What became of the clusters of the last task, if it started from older ones."""
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
-        # By version; the model's own history may be moved to a file meanwhile.
+        # By version; the stream's own history may be moved to a file meanwhile.
         self._recent: deque[list[Event]] = deque(maxlen=self.staleness + 1)
 
     @property
@@ -85,9 +86,14 @@ class Book:
         return self.replica.version
 
     @property
-    def model(self) -> Mixture:
+    def opened(self) -> Opened:
+        """Return the posterior, with how it takes rows."""
+        return self.replica.opened
+
+    @property
+    def stream(self) -> Stream:
         """Return the posterior."""
-        return self.replica.model
+        return self.replica.stream
 
     def apply(self, outcome: Outcome) -> bool:
         """Apply what a task changed, if it is its turn; return whether it was.
@@ -113,8 +119,7 @@ class Book:
         else:
             self.replica.take(change, None)
             self._recent.append(list(outcome.events))
-            if outcome.events:
-                self._lineage().extend(outcome.events)
+            self.stream.lineage.extend(outcome.events)
             self.costs.applying += time.thread_time() - began
         self.costs.received += len(outcome.change or b"")
         self.costs.working += outcome.seconds
@@ -137,13 +142,6 @@ class Book:
         updates = tuple(u for u in self._updates if version < u.version <= base)
         self.costs.sent += sum(update.nbytes for update in updates)
         return snapshot, updates
-
-    def _lineage(self) -> list[Any]:
-        model: Any = self.model
-        if "lineage_" not in vars(model):
-            model.lineage_ = []
-        found: list[Any] = model.lineage_
-        return found
 
     def _snapshot(self) -> tuple[int, bytes]:
         began = time.thread_time()

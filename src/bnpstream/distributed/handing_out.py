@@ -16,12 +16,14 @@ from bnpstream.distributed.absorbing import absorb_partition, forget, unreadable
 from bnpstream.distributed.blocks import large_tasks
 from bnpstream.distributed.driving import Book
 from bnpstream.distributed.messages import Outcome, Task, unpacked
+from bnpstream.distributed.models import Model, opened
 from bnpstream.distributed.noting import begin, take_notes
 from bnpstream.distributed.partitions import Inside, list_partitions, name_of, needs_dask
 from bnpstream.distributed.reaching import Applied, Reached, StreamError
 from bnpstream.distributed.replicas import Replica
+from bnpstream.engine import Phase, Stream
+from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal
-from bnpstream.runs.model_options import Mixture
 from bnpstream.sources import Options
 
 LOOK_FOR_WORKERS = 2.0
@@ -51,7 +53,7 @@ class Run:
     def __init__(
         self,
         client: Any,
-        model: Mixture,
+        model: Model,
         start: Reached,
         staleness: int,
         settle_every: int | None,
@@ -61,7 +63,8 @@ class Run:
         self.client, self.reached, self.staleness = client, start, staleness
         self.settle_every, self.options, self.journal = settle_every, options, journal
         self.name = uuid.uuid4().hex
-        self.book = Book(Replica(model, start.partitions), staleness)
+        self._model = model
+        self.book = Book(Replica(opened(model), start.partitions), staleness)
         self.flights: dict[int, _Flight] = {}
         self.next = self.settled = start.partitions
         self._left: Inside | None = None
@@ -73,6 +76,15 @@ class Run:
         self.failed = False
         self._workers: list[str] = []
         self._looked = -LOOK_FOR_WORKERS
+
+    @property
+    def model(self) -> Model:
+        """Return the model with the newest posterior: an estimator is the same one every time."""
+        if isinstance(self._model, StreamEstimator):
+            found: Any = self.book.opened
+            self._model.take_stream(found)
+            return self._model
+        return self.book.opened
 
     def over(self, partitions: Any) -> Iterator[Applied]:
         """Hand out partitions and apply what comes back, in order."""
@@ -103,12 +115,12 @@ class Run:
             start = None
 
     def _apply(self, flight: _Flight, outcome: Outcome) -> Applied:
-        history = len(vars(self.book.model).get("lineage_", []))
+        history = len(self.book.stream.lineage)
         self.book.apply(outcome)
+        stream = self.book.stream
         if self.journal is not None and outcome.notes is not None:
-            model = self.book.model
-            events = vars(model).get("lineage_", [])[history:]
-            K = model.state_.n_clusters if "state_" in vars(model) else 0
+            events = stream.lineage[history:]
+            K = stream.state.n_clusters if stream.phase is Phase.RUNNING else 0
             notes, records = unpacked(outcome.notes), self.reached.records
             take_notes(self.journal, notes, records, self.book.renamed, K, events)
         rejects = tuple(
@@ -124,7 +136,8 @@ class Run:
         return Applied(
             flight.index,
             flight.task.name,
-            self.book.model,
+            self.model,
+            stream,
             self.reached,
             outcome.n_rows,
             rejects,
@@ -135,7 +148,7 @@ class Run:
     def _base(self, number: int) -> int | None:
         """Return the version that a task starts from, or None if it is not there yet."""
         version = self.book.version
-        if is_head(self.book.model):
+        if is_head(self.book.stream):
             self.settled = number
             return number if number == version else None
         base = max(number - self.staleness, self.settled)
@@ -168,7 +181,7 @@ class Run:
         snapshot, updates = self.book.since(version, base)
         before = None if self.journal is None else begin(self.journal, self.reached.records)
         about = (name_of(partition, index), self.options, self.reached.schema, before, start)
-        head = self.staleness > 0 and is_head(self.book.model)
+        head = self.staleness > 0 and is_head(self.book.stream)
         task = Task(self.name, number, base, snapshot, updates, *about, head)
         where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         block = self.client.compute(partition, **where) if needs_dask(partition) else None
@@ -230,7 +243,7 @@ class Run:
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
-            raise StreamError(what, self.book.model, self.reached) from error
+            raise StreamError(what, self.model, self.reached) from error
 
     def close(self) -> None:
         """Call back what is out, and let workers forget the posterior."""
@@ -240,9 +253,9 @@ class Run:
             self.client.run(forget, self.name, on_error="ignore")
 
 
-def is_head(model: Any) -> bool:
+def is_head(stream: Stream) -> bool:
     """Return whether the first rows are still to decide on something."""
-    if "state_" not in vars(model) or "prefix_" in vars(model):
+    if stream.phase is not Phase.RUNNING:
         return True
-    learner = vars(model).get("_learner")
-    return learner is not None and model.state_.n_observations < learner.n_first
+    learner = stream.learner
+    return learner is not None and stream.state.n_observations < learner.n_first

@@ -82,7 +82,7 @@ def fit_chains(client: Client, model: GibbsMixture, X: Any) -> GibbsMixture:
     X : array-like or sparse of shape (n_rows, n_columns)
         Rows.
     """
-    return model._fit(X, workers(client))
+    return model.fit_by(X, workers(client))
 
 
 def predict(client: Client, model: Any, blocks: Any) -> NDArray[np.intp]:

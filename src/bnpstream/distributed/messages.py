@@ -19,12 +19,13 @@ import zstandard
 from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 
+from bnpstream.distributed.models import Opened
 from bnpstream.distributed.noting import Before
 from bnpstream.distributed.partitions import Inside
+from bnpstream.engine import Learner
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event
 from bnpstream.priors import Prior
-from bnpstream.search import Learner
 from bnpstream.sources import Options, Reject, Schema
 
 Floats = NDArray[np.float64]
@@ -54,9 +55,9 @@ class Entries(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A posterior, all of it: an estimator without what describes its last call."""
+    """A posterior, all of it, without its history."""
 
-    model: Any
+    opened: Opened
 
 
 class Assigned(NamedTuple):

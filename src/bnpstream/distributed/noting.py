@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.distributed.models import Opened
+from bnpstream.engine import Phase
 from bnpstream.mixture import Event
 from bnpstream.runs.description import Exemplar
 from bnpstream.runs.exemplars import KEPT
 from bnpstream.runs.journal import Journal, Waiting
-from bnpstream.runs.model_options import Mixture
 from bnpstream.sources import Records
 
 Floats = NDArray[np.float64]
@@ -98,12 +99,14 @@ class Noting:
         floors = zip(before.ids.tolist(), before.floors.tolist(), strict=True)
         self._journal.exemplars.floors = dict(floors)
 
-    def add(self, records: Records, model: Mixture) -> None:
-        """Note rows that a model has just absorbed, or keeps until there are more."""
-        if model.provisional_:
-            self._journal.wait(records, model._open_likelihood())
+    def add(self, records: Records, opened: Opened) -> None:
+        """Note rows that a stream has just absorbed, or keeps until there are more."""
+        stream, likelihood = opened.stream, opened.likelihood
+        if stream.phase is Phase.PREFIX:
+            self._journal.wait(records, likelihood)
         else:
-            self._journal.note(records, model.absorbed_, [], model._open_likelihood())
+            assert stream.last is not None
+            self._journal.note(records, stream.last.absorbed, [], likelihood)
 
     def notes(self) -> Notes:
         """Return all."""

@@ -1,11 +1,11 @@
 """How far a stream on a cluster has come, and what became of it."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bnpstream.distributed.driving import Costs
 from bnpstream.distributed.partitions import Inside
-from bnpstream.runs.model_options import Mixture
+from bnpstream.engine import Stream
 from bnpstream.sources import Reject, Schema
 
 
@@ -27,8 +27,10 @@ class Applied(NamedTuple):
 
     partition: int
     name: str
-    model: Mixture
-    """The posterior: the same object every time, changed by the next step."""
+    model: Any
+    """With the posterior; an estimator is the same object every time, changed by the next step."""
+    stream: Stream
+    """The posterior."""
     reached: Reached
     n_rows: int
     """Rows of it that went into the posterior."""
@@ -60,7 +62,7 @@ class StreamResult:
         Bytes and seconds.
     """
 
-    model: Mixture
+    model: Any
     reached: Reached = field(default_factory=Reached)
     n_rows: int = 0
     rejects: list[Reject] = field(default_factory=list)
@@ -81,7 +83,7 @@ class StreamError(RuntimeError):
         What is in it: ``fit_stream(..., start=error.reached)`` goes on from there.
     """
 
-    def __init__(self, reason: str, model: Mixture, reached: Reached) -> None:
+    def __init__(self, reason: str, model: Any, reached: Reached) -> None:
         others = "no others" if reached.inside is None else "the beginning of the next"
         super().__init__(
             f"{reason}: the first {reached.partitions} partitions are in the model, and {others}: "

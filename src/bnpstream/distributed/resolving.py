@@ -6,7 +6,6 @@ told the outcome, and add the same numbers to the same clusters.
 
 from collections.abc import Iterable
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from bnpstream.distributed.matching import ALONE, Clusters, match
 from bnpstream.distributed.messages import Added, Resolution
 from bnpstream.distributed.replicas import Replica
-from bnpstream.estimators import StreamingMixture
+from bnpstream.engine import Stream
 from bnpstream.inference.budget import keep_within
 from bnpstream.mixture import Event, survivor
 from bnpstream.mixture.entries import entry_rows
@@ -43,54 +42,51 @@ def resolve(
     births : list of Event
         Of clusters that the partition opened; merges of those that were there already.
     """
-    model: Any = replica.model
-    assert isinstance(model, StreamingMixture)
-    state = model.state_
-    learner = vars(model).get("_learner")
+    stream = replica.stream
+    state, learner = stream.state, stream.learner
     due = learner is not None and state.n_observations + change.n_rows >= learner.n_next
     if learner is not None and due and change.probe is not None:
-        learner.judge(model._trial(), model._model(), change.probe, state)
-    targets, opened, events = _targets(model, change, recent)
+        learner.judge(stream.trial, stream.model, change.probe, state)
+    targets, opened, events = _targets(stream, change, recent)
     settled = Resolution(
         targets,
         opened,
         state.next_id + sum(event.kind == "birth" for event in events),
-        model._prior(),
+        stream.prior,
         None,
         learner,
         [],
     )
     replica.take(change, settled)
     if due:
-        settled = _learn_again(model, settled)
-    removed = keep_within(model._settings().budget, model._model(), state, [])
-    model.lineage_ += events + removed
+        settled = _learn_again(stream, settled)
+    removed = keep_within(stream.settings.budget, stream.model, state, [])
+    stream.lineage += events + removed
     # Later learning changes the learner; what is sent is what it is now.
     return settled._replace(removed=removed, learner=deepcopy(settled.learner)), events
 
 
-def _learn_again(model: Any, settled: Resolution) -> Resolution:
-    """Learn what is to be learnt at this row count, as `StreamingMixture` does along a stream."""
-    state, learner = model.state_, settled.learner
+def _learn_again(stream: Stream, settled: Resolution) -> Resolution:
+    """Learn what is to be learnt at this row count, as a stream does by itself."""
+    state, learner = stream.state, settled.learner
     assert learner is not None
-    better = learner.again(model._trial(), model._model(), state)
+    better = learner.again(stream.trial, stream.model, state)
     assert better is not None
     learner.skip(state.n_observations)
     likelihood = better.likelihood.relocated(state.totals(better.likelihood.n_located))
-    model._take_prior(better.prior)
-    model._take(likelihood)
+    stream.adopt(better.prior, likelihood, learner)
     return settled._replace(prior=better.prior, likelihood=likelihood)
 
 
 def _targets(
-    model: StreamingMixture, change: Added, recent: Iterable[Event]
+    stream: Stream, change: Added, recent: Iterable[Event]
 ) -> tuple[Integers, Integers, list[Event]]:
     """Return the cluster of every row of a change, which of them are new, and what to log.
 
     A cluster that was merged away meanwhile has its survivor; what was retired opens anew. New
     clusters are matched with those born since the posterior that the partition started from.
     """
-    state = model.state_
+    state = stream.state
     targets = np.append(change.ids, np.full(change.born.size, ALONE))
     for row in np.flatnonzero(~np.isin(change.ids, state.ids)):
         lives_on = survivor(int(change.ids[row]), recent)
@@ -100,7 +96,7 @@ def _targets(
     D, entries = state.n_statistics, change.entries
     rows = entry_rows(D, targets.size, entries.places, entries.values)
     clusters = Clusters(rows[new], change.masses[new], change.log_vacancy[new])
-    same = match(model._model(), state, clusters, there)
+    same = match(stream.model, state, clusters, there)
     fresh = state.next_id + np.arange(new.size)
     targets[new] = np.where(same == ALONE, fresh, state.ids[same])
     born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]

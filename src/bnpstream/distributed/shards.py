@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, diags_array
 from bnpstream.distributed.births import Clusters, match
 from bnpstream.distributed.matching import ALONE
 from bnpstream.distributed.posteriors import Posterior
-from bnpstream.estimators import StreamingMixture
+from bnpstream.engine import Stream
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
 from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
@@ -78,10 +78,10 @@ def sweep_shard(
     swept : Swept
         Their sum, and what happened.
     """
-    estimator = posterior.fitted()
-    model, settings, state = estimator._model(), estimator._settings(), estimator.state_
+    stream = posterior.stream()
+    model, settings, state = stream.model, stream.visits, stream.state
     old, new = sites.sites(state), SiteBuffer(len(batch))
-    kernel = estimator._kernel(model, batch)
+    kernel = stream.kernel(model, batch)
     records = list(visit(model, state, batch, old, new, settings, kernel))
     found = Responsibilities.of(state, new, 0, len(batch))
     if damping > 0.0:
@@ -157,17 +157,17 @@ def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
     return sites.sites(state).matrix(state.n_clusters)
 
 
-def combine(estimator: StreamingMixture, sweeps: list[Swept]) -> Combined:
+def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
     """Add up what all shards contribute now; clusters that several opened are recognised as one.
 
     Parameters
     ----------
-    estimator : StreamingMixture
+    stream : Stream
         What the sweeps started from, with its posterior.
     sweeps : list of Swept
         Of every shard, in order.
     """
-    model, before = estimator._model(), estimator.state_
+    model, before = stream.model, stream.state
     first = next_id = before.next_id
     parts: list[Clusters] = []
     names: list[Integers] = []
@@ -186,7 +186,7 @@ def combine(estimator: StreamingMixture, sweeps: list[Swept]) -> Combined:
         events += _news(swept.events, first, new_ids, alone)
     every = Clusters.added(parts, paired=before.paired)
     # Several shards may have left a cluster together; a single one has dropped it itself.
-    least = estimator._settings().least_mass if len(sweeps) > 1 else 0.0
+    least = stream.visits.least_mass if len(sweeps) > 1 else 0.0
     light = (every.masses < least) & (every.ids < first)
     n = before.n_observations
     for place in np.flatnonzero(light).tolist():

@@ -14,17 +14,18 @@ from typing import Any
 
 from bnpstream.distributed.absorbing import is_plain
 from bnpstream.distributed.handing_out import Run
+from bnpstream.distributed.models import Model, opened
 from bnpstream.distributed.reaching import Applied, Reached, StreamResult
-from bnpstream.estimators.base import require_whole
+from bnpstream.engine import require_whole
+from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal
-from bnpstream.runs.model_options import Mixture
 from bnpstream.sources import Options
 
 
 def fit_stream(
     client: Any,
     partitions: Any,
-    model: Mixture,
+    model: StreamEstimator,
     *,
     staleness: int = 1,
     settle_every: int | None = None,
@@ -86,7 +87,7 @@ def fit_stream(
 def stream_partitions(
     client: Any,
     partitions: Any,
-    model: Mixture,
+    model: Model,
     *,
     staleness: int = 1,
     settle_every: int | None = None,
@@ -122,14 +123,15 @@ def stream_partitions(
         run.close()
 
 
-def check_supported(model: Mixture, staleness: int) -> None:
+def check_supported(model: Model, staleness: int) -> None:
     """Raise ValueError if a model cannot start from older posteriors."""
-    if staleness == 0 or is_plain(model):
+    stream = opened(model).stream
+    if staleness == 0 or is_plain(stream):
         return
     settings = {
         name: value
         for name in ("revisit", "keep_sites", "merge_threshold", "half_life")
-        if (value := getattr(model, name, None)) not in (None, 0, "auto")
+        if (value := getattr(stream.settings, name)) not in (None, 0, "auto")
     }
     what = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     raise ValueError(
