@@ -10,9 +10,8 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import bars, synthetic_corpus
-from bnpstream.distributed import fit_ep, parallel_ep
-from bnpstream.distributed.posteriors import Posterior
-from bnpstream.distributed.shards import combine, sweep_shard
+from bnpstream.distributed import ep, fit_ep
+from bnpstream.distributed.shards import Posterior, combine, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.sites import totals
@@ -141,7 +140,7 @@ def test_lost_workers_change_nothing(client, monkeypatch):
             lost.append(kill_worker(client))
         return combine(stream, sweeps)
 
-    monkeypatch.setattr(parallel_ep, "combine", combine_and_kill)
+    monkeypatch.setattr(ep, "combine", combine_and_kill)
     disturbed = fit_ep(client, cut(ROWS, 3), mixture())
     client.wait_for_workers(2)
     assert len(lost) == 2

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 
 from bnpstream import DirichletMultinomial, StreamingMixture
-from bnpstream.distributed.absorbing import added, exact_change, hold_still
-from bnpstream.distributed.driving import Book
+from bnpstream.distributed.book import Book, resolve
 from bnpstream.distributed.messages import Entries, Outcome, packed, unpacked
-from bnpstream.distributed.replicas import Replica
-from bnpstream.distributed.resolving import resolve
+from bnpstream.distributed.replica import Replica
+from bnpstream.distributed.worker import added, exact_change, hold_still
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire
 from bnpstream.mixture.entries import add_entries, changed_places, differences, touched_slots

@@ -241,9 +241,9 @@ def test_bad_arguments(client):
 
 def test_workers_forget_a_run_that_is_over(client):
     def held():
-        from bnpstream.distributed import absorbing
+        from bnpstream.distributed import worker
 
-        return len(absorbing._REPLICAS)
+        return len(worker._REPLICAS)
 
     fit_stream(client, blocks()[:3], learning())
     assert sum(client.run(held).values()) == 0

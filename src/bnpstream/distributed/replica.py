@@ -13,13 +13,13 @@ from bnpstream.distributed.messages import (
     Added,
     Assigned,
     Integers,
+    Opened,
     Resolution,
     Update,
     Whole,
     packed,
     unpacked,
 )
-from bnpstream.distributed.models import Opened
 from bnpstream.engine import FixedColumns, Phase, Stream
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire

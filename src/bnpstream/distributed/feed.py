@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from bnpstream.distributed.driving import Costs
-from bnpstream.distributed.models import Model, opened
+from bnpstream.distributed.book import Costs
+from bnpstream.distributed.driver import Applied, Reached, StreamError
+from bnpstream.distributed.messages import Model, opened
 from bnpstream.distributed.partitions import renumbered
-from bnpstream.distributed.reaching import Applied, Reached, StreamError
-from bnpstream.distributed.streaming import check_supported, stream_partitions
+from bnpstream.distributed.stream import check_supported, stream_partitions
 from bnpstream.engine import GrowingVocabulary, Phase, Stream
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.model_options import OptionError

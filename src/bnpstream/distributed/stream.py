@@ -12,10 +12,9 @@ s = 0 everything is absorbed so, uncut, and the bits are those of `partial_fit`.
 from collections.abc import Generator
 from typing import Any
 
-from bnpstream.distributed.absorbing import is_plain
-from bnpstream.distributed.handing_out import Run
-from bnpstream.distributed.models import Model, opened
-from bnpstream.distributed.reaching import Applied, Reached, StreamResult
+from bnpstream.distributed.driver import Applied, Reached, Run, StreamResult
+from bnpstream.distributed.messages import Model, opened
+from bnpstream.distributed.worker import is_plain
 from bnpstream.engine import require_whole
 from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal

@@ -11,7 +11,7 @@ from distributed import Client
 from numpy.typing import NDArray
 
 from bnpstream import search
-from bnpstream.distributed.blocks import hand_over, hold_blocks
+from bnpstream.distributed.partitions import hand_over, hold_blocks
 from bnpstream.estimators import GibbsMixture
 from bnpstream.search import GridResult, Point
 from bnpstream.search.parallel import Mapper

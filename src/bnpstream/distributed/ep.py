@@ -9,10 +9,9 @@ from distributed import Client
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bnpstream.distributed.blocks import hand_over, hold_blocks
-from bnpstream.distributed.memory import keep_freed_memory
-from bnpstream.distributed.posteriors import Posterior
-from bnpstream.distributed.shards import Swept, combine, renamed, sweep_shard
+from bnpstream.distributed.partitions import hand_over, hold_blocks
+from bnpstream.distributed.shards import Posterior, Swept, combine, renamed, sweep_shard
+from bnpstream.distributed.worker import keep_freed_memory
 from bnpstream.engine import Absorption, Labels, Stream
 from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream

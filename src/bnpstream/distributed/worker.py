@@ -1,27 +1,29 @@
 """What a worker does: bring its posterior to a version, absorb a partition, say what changed."""
 
+import ctypes
+import sys
 import time
 from dataclasses import replace
+from functools import cache
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from distributed import get_worker
 
-from bnpstream.distributed.memory import keep_freed_memory
 from bnpstream.distributed.messages import (
     Added,
     Assigned,
     Entries,
+    Opened,
     Outcome,
     Task,
     Whole,
     packed,
 )
-from bnpstream.distributed.models import Opened
-from bnpstream.distributed.noting import Noting
+from bnpstream.distributed.notes import Noting
 from bnpstream.distributed.partitions import Read, read
-from bnpstream.distributed.replicas import Replica, without_history
+from bnpstream.distributed.replica import Replica, without_history
 from bnpstream.engine import FixedColumns, Phase, Stream
 from bnpstream.engine.learner import PROBE
 from bnpstream.likelihoods import Batch
@@ -30,6 +32,31 @@ from bnpstream.mixture.entries import changed_places, differences, read_entries,
 from bnpstream.runs.absorption import sound_parts
 from bnpstream.sources import Records, Reject
 from bnpstream.sources.records import beginning
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+LARGEST = 32 << 20
+"""Bytes up to which glibc takes memory from its own heap, at most."""
+KEPT = 512 << 20
+"""Bytes at the end of the heap that are not given back."""
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let this process keep memory that it frees for its next arrays, where there is glibc.
+
+    Dask's nannies ask glibc to give back what is freed at once (``MALLOC_TRIM_THRESHOLD_``). Then
+    every array of a partition is made of new pages, zeroed by the system: a pass over the New York
+    Times-size corpus takes 12.3 seconds in place of 8.3.
+    """
+    if sys.platform != "linux":
+        return
+    try:
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+    except (OSError, AttributeError):  # another C library
+        return
+    for name, value in ((M_MMAP_THRESHOLD, LARGEST), (M_TRIM_THRESHOLD, KEPT), (M_ARENA_MAX, 1)):
+        mallopt(name, value)
+
 
 _REPLICAS: dict[str, Replica] = {}
 """By run: what this process has, the run of the last task at the end."""
