@@ -29,6 +29,9 @@ from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal
 from bnpstream.sources import Options, Reject, Schema
 
+LOOK_FOR_WORKERS = 2.0
+"""Seconds after which workers that came or went are noticed."""
+
 
 class Reached(NamedTuple):
     """How far a stream has come: with the model, all that is needed to go on from there."""
@@ -113,10 +116,6 @@ class StreamError(RuntimeError):
         self.reason, self.model, self.reached = reason, model, reached
 
 
-LOOK_FOR_WORKERS = 2.0
-"""Seconds after which workers that came or went are noticed."""
-
-
 @dataclass
 class _Flight:
     """A task that is out."""
@@ -164,8 +163,7 @@ class Run:
         self._workers: list[str] = []
         self._looked = -LOOK_FOR_WORKERS
 
-    @property
-    def model(self) -> Model:
+    def _up_to_date(self) -> Model:
         """Return the model with the newest posterior: an estimator is the same one every time."""
         if isinstance(self._model, StreamEstimator):
             found: Any = self.book.opened
@@ -223,7 +221,7 @@ class Run:
         return Applied(
             flight.index,
             flight.task.name,
-            self.model,
+            self._up_to_date(),
             stream,
             self.reached,
             outcome.n_rows,
@@ -330,7 +328,7 @@ class Run:
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
-            raise StreamError(what, self.model, self.reached) from error
+            raise StreamError(what, self._up_to_date(), self.reached) from error
 
     def close(self) -> None:
         """Call back what is out, and let workers forget the posterior."""
