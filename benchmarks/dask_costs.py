@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 
 from bnpstream import StreamingMixture
-from bnpstream.distributed import absorbing
 from bnpstream.distributed import partitions as reading
-from bnpstream.distributed.driving import Book
-from bnpstream.distributed.handing_out import is_head
-from bnpstream.distributed.memory import keep_freed_memory
+from bnpstream.distributed import worker as working
+from bnpstream.distributed.book import Book
+from bnpstream.distributed.driver import is_head
 from bnpstream.distributed.messages import Task
 from bnpstream.distributed.partitions import Inside
-from bnpstream.distributed.replicas import Replica
+from bnpstream.distributed.replica import Replica
+from bnpstream.distributed.worker import keep_freed_memory
 from bnpstream.sources import Partition
 
 STEPS = {
     "read": (reading, "read"),
     "update": (Replica, "apply"),
     "copy": (Replica, "working_copy"),
-    "pass": (absorbing, "absorb_sound"),
-    "diff": (absorbing, "added"),
-    "pack": (absorbing, "packed"),
+    "pass": (working, "sound_parts"),
+    "diff": (working, "added"),
+    "pack": (working, "packed"),
 }
 """By name: where the function of a worker's step is looked up."""
 
@@ -71,7 +71,7 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
     """
     keep_freed_memory()
     model = StreamingMixture(n_jobs=1)
-    book = Book(Replica(model, 0), staleness)
+    book = Book(Replica(model.open_stream(), 0), staleness)
     replicas = [Replica.of(book.replica.snapshot()) for _ in range(workers)]
     number, head, schema = 0, 0, None
     steps: dict[str, list[float]] = defaultdict(list)
@@ -79,7 +79,7 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
     with stopwatches() as seconds:
         while todo:
             path, start = todo.pop()
-            first = is_head(model)
+            first = is_head(book.stream)
             base = number if first else max(number - staleness, head)
             head, turn = head + first, number % workers
             snapshot, updates = book.since(replicas[turn].version, base)
@@ -92,7 +92,7 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
             task = Task("", number, base, None, (), path, None, schema)
             head_only = first and staleness > 0
             found = reading.read(Partition(path), None, schema, start, head=head_only)
-            outcome = absorbing._absorb(task, worker, found)
+            outcome = working._absorb(task, worker, found)
             number, schema = number + 1, outcome.schema
             if outcome.after is not None:
                 todo.append((path, outcome.after))
@@ -102,6 +102,8 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
             book.apply(outcome)
             steps["resolve"].append(time.thread_time() - began)
             steps["bytes"].append(float(book._updates[-1].nbytes))
+    opened: Any = book.opened
+    model.take_stream(opened)
     model.finish()
     return {
         "steps": dict(steps),

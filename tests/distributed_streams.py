@@ -35,7 +35,7 @@ def serial(model, parts):
 def fingerprint(model):
     """Return the bits of a posterior, what was learnt, and its history."""
     base = getattr(model.likelihood_, "alpha", None)
-    learner = vars(model).get("_learner")
+    learner = model.stream_.learner
     return (
         bits(model.state_),
         repr(model.prior_),

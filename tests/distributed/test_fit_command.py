@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bnpstream.distributed import clients
-from bnpstream.distributed.feeding import SharedFeed
+from bnpstream.distributed.feed import SharedFeed
 from bnpstream.runs.feed import TooManyRejectsError
 from bnpstream.runs.model_options import ModelOptions
 from bnpstream.runs.overview import Run

@@ -11,7 +11,7 @@ from scipy.sparse import coo_matrix, save_npz
 from bnpstream import PitmanYor, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
 from bnpstream.distributed import Reached, fit_stream, stream_partitions
-from bnpstream.distributed.feeding import SharedFeed
+from bnpstream.distributed.feed import SharedFeed
 from bnpstream.distributed.partitions import READ_ROWS, read
 from bnpstream.runs.model_options import ModelOptions
 from bnpstream.runs.sharing import SharingOptions

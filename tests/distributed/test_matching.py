@@ -2,7 +2,6 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import bnpstream.inference.odds
 from bnpstream import (
@@ -64,12 +63,10 @@ def test_odds_are_those_of_one_cluster_against_two(kind, pairs, monkeypatch):
     other = posterior(kind, rows_of(kind, rng, 15))
     state, new = model.state_, other.state_
     rows = new.statistics
-    clusters = Clusters(csr_array(rows), new.masses.copy(), new.log_vacancy.copy())
+    clusters = Clusters.of(new, np.arange(new.n_clusters))
     there = np.arange(1, state.n_clusters)
-    rows_there = state.sparse_rows(there)
-    some = Clusters(rows_there, state.masses[there], state.log_vacancy[there])
-    found = log_odds(model._model(), state, some, clusters)
-    prior, likelihood = model._model()
+    found = log_odds(model.stream_.model, state, Clusters.of(state, there), clusters)
+    prior, likelihood = model.stream_.model
     auxiliary = log_prior_weights(prior, state)[1]
     count = prior.occupancy(state.log_vacancy).sum()
     for i in range(new.n_clusters):
@@ -99,9 +96,12 @@ def test_twins_are_recognised_and_strangers_are_not():
     rows[[0, 1, 2, 3], [0, 4, 8, 11]] = 30
     model = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(np.repeat(rows[:3], 5, 0))
     new = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(rows[[1, 1, 3, 3]]).state_
-    clusters = Clusters(csr_array(new.statistics), new.masses, new.log_vacancy)
-    found = match(model._model(), model.state_, clusters, np.array([1, 2]))
-    assert found.tolist() == [1, ALONE]
-    assert match(model._model(), model.state_, clusters, np.array([0, 2])).tolist() == [ALONE] * 2
-    nowhere = np.empty(0, np.int64)
-    assert match(model._model(), model.state_, clusters, nowhere).tolist() == [ALONE] * 2
+    state, clusters = model.state_, Clusters.of(new, np.arange(new.n_clusters))
+
+    def found(*slots):
+        there = Clusters.of(state, np.array(slots, np.int64))
+        return match(model.stream_.model, state, there, clusters).tolist()
+
+    assert found(1, 2) == [state.ids[1], ALONE]
+    assert found(0, 2) == [ALONE] * 2
+    assert found() == [ALONE] * 2

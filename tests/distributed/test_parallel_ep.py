@@ -10,9 +10,8 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import bars, synthetic_corpus
-from bnpstream.distributed import fit_ep, parallel_ep
-from bnpstream.distributed.posteriors import Posterior
-from bnpstream.distributed.shards import combine, sweep_shard
+from bnpstream.distributed import ep, fit_ep
+from bnpstream.distributed.shards import Posterior, combine, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.sites import totals
@@ -93,7 +92,7 @@ def test_the_posterior_is_the_sum_of_the_sites(client, damping):
     np.testing.assert_allclose(log_vacancy, model.state_.log_vacancy, rtol=1e-10)
     lost = model.state_.n_observations - model.state_.total_mass
     n_dead = sum(event.kind == "death" for event in model.epochs_[-1].events)
-    assert -1e-9 < lost <= n_dead * model._settings().least_mass + 1e-9
+    assert -1e-9 < lost <= n_dead * model.stream_.visits.least_mass + 1e-9
     assert model.n_samples_seen_ == 300
     refined = model.refine(ROWS, n_passes=1)  # as after `fit`
     assert refined.epochs_[0].n_rows == 300
@@ -136,12 +135,12 @@ def test_lost_workers_change_nothing(client, monkeypatch):
     undisturbed = fit_ep(client, cut(ROWS, 3), mixture())
     lost = []
 
-    def combine_and_kill(model, sweeps):
-        if len(model.epochs_) in (2, 5):
+    def combine_and_kill(stream, sweeps):
+        if len(stream.epochs) in (2, 5):
             lost.append(kill_worker(client))
-        return combine(model, sweeps)
+        return combine(stream, sweeps)
 
-    monkeypatch.setattr(parallel_ep, "combine", combine_and_kill)
+    monkeypatch.setattr(ep, "combine", combine_and_kill)
     disturbed = fit_ep(client, cut(ROWS, 3), mixture())
     client.wait_for_workers(2)
     assert len(lost) == 2
@@ -155,14 +154,14 @@ def test_a_cluster_that_two_shards_open_is_one():
     words[:30, :10], words[30:, 20:30] = 3, 3
     model = StreamingMixture("nig", DirichletMultinomial(0.5), keep_sites=True).fit(words[:30])
     known = model.n_clusters_
-    posterior = Posterior.of(model)
+    posterior = Posterior.of(model.stream_)
     at_home = Responsibilities.of(model.state_, model.window_.sites, 0, 30)
     rest = sweep_shard(model.likelihood_.encode(words[:30]), at_home, posterior, 0.0)[1]
     batch = model.likelihood_.encode(words[30:45])
     gone = Responsibilities(np.arange(16), np.full(15, GONE), np.ones(15))
     swept = sweep_shard(batch, gone, posterior, 0.0)[1]
     assert swept.summed.ids.size == known + 1
-    combined = combine(model, [rest, swept, swept])
+    combined = combine(model.stream_, [rest, swept, swept])
     assert combined.state.n_clusters == known + 1
     assert combined.state.masses[-1] == 2 * swept.summed.masses[-1]
     assert combined.state.total_mass == pytest.approx(60)
@@ -170,7 +169,7 @@ def test_a_cluster_that_two_shards_open_is_one():
     births = [event for event in combined.epoch.events if event.kind == "birth"]
     assert [event.id for event in births] == [combined.state.ids[-1]]
     other = model.likelihood_.encode(np.roll(words[30:45], 10, axis=1))
-    apart = combine(model, [rest, swept, sweep_shard(other, gone, posterior, 0.0)[1]])
+    apart = combine(model.stream_, [rest, swept, sweep_shard(other, gone, posterior, 0.0)[1]])
     assert apart.state.n_clusters == known + 2
 
 
@@ -181,9 +180,9 @@ def test_a_cluster_that_all_shards_leave_is_dropped():
     model = StreamingMixture("nig", DirichletMultinomial(0.5), keep_sites=True).fit(words)
     assert model.n_clusters_ == 2
     sites = Responsibilities.of(model.state_, model.window_.sites, 0, 60)
-    swept = sweep_shard(model.likelihood_.encode(words), sites, Posterior.of(model), 0.0)[1]
+    swept = sweep_shard(model.likelihood_.encode(words), sites, Posterior.of(model.stream_), 0.0)[1]
     left = swept._replace(summed=swept.summed._replace(masses=np.array([30.0, 0.03])))
-    combined = combine(model, [left, left])
+    combined = combine(model.stream_, [left, left])
     assert combined.state.ids.tolist() == [swept.summed.ids[0]]
     assert combined.state.total_mass == 60.0
     events = [(event.kind, event.id, event.mass) for event in combined.epoch.events]

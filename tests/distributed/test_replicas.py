@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 
 from bnpstream import DirichletMultinomial, StreamingMixture
-from bnpstream.distributed.absorbing import added, exact_change, hold_still
-from bnpstream.distributed.driving import Book
+from bnpstream.distributed.book import Book, resolve
 from bnpstream.distributed.messages import Entries, Outcome, packed, unpacked
-from bnpstream.distributed.replicas import Replica
-from bnpstream.distributed.resolving import resolve
+from bnpstream.distributed.replica import Replica
+from bnpstream.distributed.worker import added, exact_change, hold_still
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire
 from bnpstream.mixture.entries import add_entries, changed_places, differences, touched_slots
@@ -18,16 +17,23 @@ PRIOR, WORDS = "nig", DirichletMultinomial(0.1)
 
 def stale_change(replica, rows, partition=0):
     """Return what a worker sends that starts from a posterior and absorbs rows."""
-    model = replica.working_copy()
-    hold_still(model)
-    model.partial_fit(rows)
-    change = added(replica.model, model, None)
-    replica.give_back(model.state_, partition)
+    opened = replica.working_copy()
+    hold_still(opened.stream)
+    opened.absorb(rows)
+    change = added(replica.stream, opened.stream, None)
+    replica.give_back(opened.stream.state, partition)
     return change
 
 
 def fixed():
-    return StreamingMixture(PRIOR, WORDS).partial_fit(corpus()[:200])
+    return StreamingMixture(PRIOR, WORDS).partial_fit(corpus()[:200]).open_stream()
+
+
+def learnt(replica):
+    """Return what was learnt, as `fingerprint` says it of a model."""
+    model = learning()
+    model.take_stream(replica.opened)
+    return fingerprint(model)[1:4]
 
 
 @pytest.mark.parametrize("widest", [3, 300, 70_000, 2**33])
@@ -64,13 +70,14 @@ def test_differences_make_one_posterior_of_another(hashed):
 
 
 def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
-    book = Book(Replica(learning(), 0), 1)
+    book = Book(Replica(learning().open_stream(), 0), 1)
     follower = Replica.of(book.replica.snapshot())
     parts = blocks()
     for number, rows in enumerate(parts):
         if number < 3:
-            model = follower.working_copy().partial_fit(rows)
-            change, events = exact_change(follower.model, model), tuple(model.lineage_)
+            opened = follower.working_copy()
+            opened.absorb(rows)
+            change, events = exact_change(follower.stream, opened), tuple(opened.stream.lineage)
         else:
             change, events = stale_change(follower, rows), ()
         outcome = Outcome(number, "", change=packed(change), events=events)
@@ -80,12 +87,12 @@ def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
         if number == 5:
             early = Replica.of(book.replica.snapshot())
         follower.apply(book.since(number, number + 1)[1][-1])
-        assert bits(follower.model.state_) == bits(book.model.state_)
-        assert_free_slots_are_zero(follower.model.state_)
+        assert bits(follower.stream.answering.state) == bits(book.stream.answering.state)
+        assert_free_slots_are_zero(follower.stream.answering.state)
     for update in book.since(6, 9)[1]:
         early.apply(update)
-    assert bits(early.model.state_) == bits(book.model.state_)
-    assert fingerprint(early.model)[1:4] == fingerprint(book.model)[1:4]
+    assert bits(early.stream.state) == bits(book.stream.state)
+    assert learnt(early) == learnt(book.replica)
     with pytest.raises(ValueError, match="each once"):
         early.apply(update)
 
@@ -101,8 +108,8 @@ def test_the_screen_of_a_working_copy_stays_above_its_counts(own):
         book.apply(Outcome(number, "", change=packed(change)))
         for replica in (mine, other):
             replica.apply(book.since(number, number + 1)[1][-1])
-        state, likelihood = mine.working_copy().state_, mine.model.likelihood_
-        assert bits(state) == bits(mine.model.state_) == bits(book.model.state_)
+        state, likelihood = mine.working_copy().stream.state, mine.stream.likelihood
+        assert bits(state) == bits(mine.stream.state) == bits(book.stream.state)
         assert_free_slots_are_zero(state)
         kept = state.cache(likelihood)
         state._cache = None
@@ -119,11 +126,11 @@ def test_the_screen_of_a_working_copy_stays_above_its_counts(own):
 def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
     replica = Replica(fixed(), 0)
     change = stale_change(Replica.of(replica.snapshot()), corpus()[200:300])
-    model, state = replica.model, replica.model.state_
+    stream, state = replica.stream, replica.stream.state
     lost, heir = change.ids[np.argsort(-change.masses[: change.ids.size])[:2]].tolist()
-    model.lineage_.append(join_into(state, [], heir, lost))
+    stream.lineage.append(join_into(state, [], heir, lost))
     before = state.masses[state.ids == heir][0]
-    settled, _ = resolve(replica, change, model.lineage_)
+    settled, _ = resolve(replica, change, stream.lineage)
     rows = np.flatnonzero(np.isin(change.ids, [lost, heir]))
     assert (settled.targets[rows] == heir).all()
     after = state.masses[state.ids == heir][0]
@@ -135,11 +142,11 @@ def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
 def test_what_was_retired_meanwhile_opens_again():
     replica = Replica(fixed(), 0)
     change = stale_change(Replica.of(replica.snapshot()), corpus()[200:300])
-    model, state = replica.model, replica.model.state_
+    stream, state = replica.stream, replica.stream.state
     row = int(np.argmax(change.masses[: change.ids.size]))
     gone = int(change.ids[row])
     event = retire(state, [], int(np.flatnonzero(state.ids == gone)[0]))
-    model.lineage_.append(event)
+    stream.lineage.append(event)
     left, next_id = state.masses.sum(), state.next_id
     settled, events = resolve(replica, change, [event])
     assert settled.targets[row] == next_id

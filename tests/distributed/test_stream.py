@@ -20,7 +20,8 @@ def numbers(n=400):
 
 def test_no_staleness_gives_the_bits_of_one_process(client):
     expected = serial(learning(), blocks())
-    assert expected._learner.n_next > 4 * expected._learner.n_first  # it learnt again and again
+    learner = expected.stream_.learner
+    assert learner.n_next > 4 * learner.n_first  # it learnt again and again
     result = fit_stream(client, blocks(), learning(), staleness=0)
     assert fingerprint(result.model) == fingerprint(expected)
     assert (result.n_rows, result.reached.partitions) == (900, 9)
@@ -65,7 +66,7 @@ def test_nothing_is_lost_or_counted_twice(client, staleness):
     assert state.n_observations == 900
     assert state.masses.sum() == pytest.approx(900, abs=1e-8)
     np.testing.assert_allclose(state.totals(120), rows.sum(axis=0), rtol=1e-9)
-    assert result.model._learner.n_next == 1200  # learnt at 150, 300 and 600
+    assert result.model.stream_.learner.n_next == 1200  # learnt at 150, 300 and 600
     assert costs.n_matched > 0
     assert costs.n_born > 0
     births = [event.id for event in result.model.lineage_ if event.kind == "birth"]
@@ -192,6 +193,9 @@ def test_kinds_of_partitions(client, kind, tmp_path):
     assert [step.n_rows for step in steps] == [100, 100, 100]
     expected = serial(StreamingMixture(**settings), blocks(dense))
     assert fingerprint(steps[-1].model)[0] == fingerprint(expected)[0]
+    assert steps[-1].model.n_features_in_ == expected.n_features_in_
+    assert hasattr(steps[-1].model, "feature_names_in_") == (kind == "frame")
+    assert not hasattr(steps[-1].model, "labels_")
 
 
 def test_documents_of_a_bag(client):
@@ -201,6 +205,23 @@ def test_documents_of_a_bag(client):
     expected = DocumentMixture(spread=20).fit(texts)
     assert model.vocabulary_.words == expected.vocabulary_.words
     assert model.total_log_evidence_ == expected.total_log_evidence_
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"revisit": 12, "merge_threshold": 0.0}, {"half_life": 20.0}, {"max_clusters": 2}],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_no_staleness_goes_with_every_setting_of_documents(client, settings):
+    texts = [["cat", "dog"], ["stock", "bond", "stock"], ["rain", "sun"], ["dog", "cow"]] * 10
+    parts = [texts[start : start + 10] for start in range(0, 40, 10)]
+    settings = settings | {"prefix_rows": 15}
+    expected = serial(DocumentMixture(**settings), parts)
+    result = fit_stream(client, parts, DocumentMixture(**settings), staleness=0)
+    assert fingerprint(result.model) == fingerprint(expected)
+    assert result.model.vocabulary_.words == expected.vocabulary_.words
+    with pytest.raises(ValueError, match=r"a DocumentMixture.*staleness=0"):
+        fit_stream(client, parts, DocumentMixture(**settings))
 
 
 def test_a_run_that_settles_can_be_stopped_and_started_again(client):
@@ -239,9 +260,9 @@ def test_bad_arguments(client):
 
 def test_workers_forget_a_run_that_is_over(client):
     def held():
-        from bnpstream.distributed import absorbing
+        from bnpstream.distributed import worker
 
-        return len(absorbing._REPLICAS)
+        return len(worker._REPLICAS)
 
     fit_stream(client, blocks()[:3], learning())
     assert sum(client.run(held).values()) == 0

@@ -10,7 +10,7 @@ import typer
 from bnpstream.cli.fit import pace_of
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.distributed import connect
-from bnpstream.distributed.feeding import SharedFeed, check_model, check_source
+from bnpstream.distributed.feed import SharedFeed, check_model, check_source
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.model_options import Mixture
 from bnpstream.runs.sharing import SharingOptions

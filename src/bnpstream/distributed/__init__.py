@@ -8,9 +8,11 @@ except ModuleNotFoundError as error:
         name="distributed",
     ) from error
 
+from bnpstream.distributed.book import Costs
 from bnpstream.distributed.clients import connect
-from bnpstream.distributed.driving import Costs
-from bnpstream.distributed.mapping import (
+from bnpstream.distributed.driver import Applied, Reached, StreamError, StreamResult
+from bnpstream.distributed.ep import fit_ep
+from bnpstream.distributed.maps import (
     fit_chains,
     grid_search,
     predict,
@@ -18,9 +20,7 @@ from bnpstream.distributed.mapping import (
     replicate,
     score_samples,
 )
-from bnpstream.distributed.parallel_ep import fit_ep
-from bnpstream.distributed.reaching import Applied, Reached, StreamError, StreamResult
-from bnpstream.distributed.streaming import fit_stream, stream_partitions
+from bnpstream.distributed.stream import fit_stream, stream_partitions
 
 __all__ = [
     "Applied",

@@ -7,7 +7,7 @@ The best of all such choices is found by the Hungarian method (Campbell, Straub,
 *Streaming, Distributed Variational Inference for Bayesian Nonparametrics*, NIPS 2015).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.inference.odds import Odds
+from bnpstream.likelihoods import plus
 from bnpstream.mixture import MixtureState, Model
 
 Floats = NDArray[np.float64]
@@ -27,10 +28,63 @@ ALONE = -1
 class Clusters(NamedTuple):
     """Clusters out of a posterior: a row each."""
 
-    rows: csr_array
-    """(n, D): statistics."""
+    ids: Integers
+    statistics: Any
+    """(K, D), an array or a sparse array."""
     masses: Floats
     log_vacancy: Floats
+
+    def chosen(self, places: Integers) -> "Clusters":
+        """Return some of them."""
+        return Clusters._make(part[places] for part in self)
+
+    def renamed(self, ids: Integers) -> "Clusters":
+        """Return the same with other ids."""
+        return self._replace(ids=ids)
+
+    @property
+    def rows(self) -> csr_array:
+        """Return the statistics, sparse."""
+        return csr_array(self.statistics)
+
+    @classmethod
+    def of(cls, state: MixtureState, slots: Integers) -> "Clusters":
+        """Return those in some slots of a posterior."""
+        columns = state.sparse_rows(slots), state.masses[slots], state.log_vacancy[slots]
+        return cls(state.ids[slots], *columns)
+
+    def posterior(self, *, paired: bool) -> MixtureState:
+        """Return a posterior of these alone."""
+        state = MixtureState(self.statistics.shape[1], paired=paired)
+        for _ in self.ids:
+            state.open()
+        state.ids[:] = self.ids
+        state.rebuild(self.statistics, self.masses, self.log_vacancy)
+        return state
+
+    @classmethod
+    def added(cls, parts: list["Clusters"], *, paired: bool) -> "Clusters":
+        """Return the sums over parts by id, in order of first appearance."""
+        every = np.concatenate([part.ids for part in parts])
+        found, first = np.unique(every, return_index=True)
+        order = np.argsort(first)
+        ids, places = found[order], np.argsort(order)
+        masses, log_vacancy = np.zeros((2, ids.size))
+        statistics: Any = None
+        for part in parts:
+            rows = places[np.searchsorted(found, part.ids)]
+            masses[rows] += part.masses
+            log_vacancy[rows] += part.log_vacancy
+            if isinstance(part.statistics, np.ndarray):
+                if statistics is None:
+                    statistics = np.zeros((ids.size, part.statistics.shape[1]))
+                ones = np.ones(rows.size)
+                statistics[rows] = plus(statistics[rows], ones, part.statistics, paired=paired)
+            else:
+                entries = (np.ones(rows.size), (rows, np.arange(rows.size)))
+                placed = csr_array(entries, (ids.size, rows.size)) @ part.statistics
+                statistics = placed if statistics is None else statistics + placed
+        return cls(ids, statistics, masses, log_vacancy)
 
 
 def assign(odds: Floats) -> Integers:
@@ -56,25 +110,22 @@ def assign(odds: Floats) -> Integers:
     return matched
 
 
-def match(model: Model, state: MixtureState, new: Clusters, there: Integers) -> Integers:
-    """Return for every new cluster the slot of the one that it is, or `ALONE`.
+def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters) -> Integers:
+    """Return for every new cluster the id of the one there that it is, or `ALONE`.
 
     Parameters
     ----------
     model : Model
         Prior and likelihood.
-    state : MixtureState
-        The posterior.
-    new : Clusters
-        Clusters that a partition opened.
-    there : ndarray of int
-        Slots of clusters that they may be.
+    posterior : MixtureState
+        Its E[K'] and U are those of the prior's odds.
+    there, new : Clusters
+        Those that others may be, and these others, of which no two are the same.
     """
-    if new.masses.size == 0 or there.size == 0:
-        return np.full(new.masses.size, ALONE, np.int64)
-    some = Clusters(state.sparse_rows(there), state.masses[there], state.log_vacancy[there])
-    found = assign(log_odds(model, state, some, new))
-    return np.where(found == ALONE, ALONE, there[found])
+    if there.ids.size == 0 or new.ids.size == 0:
+        return np.full(new.ids.size, ALONE, np.int64)
+    found = assign(log_odds(model, posterior, there, new))
+    return np.where(found == ALONE, ALONE, there.ids[found])
 
 
 def log_odds(model: Model, posterior: MixtureState, there: Clusters, new: Clusters) -> Floats:

@@ -12,19 +12,21 @@ Messages are made and read by the processes of one run, over Dask's own connecti
 in a file.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import zstandard
 from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 
-from bnpstream.distributed.noting import Before
 from bnpstream.distributed.partitions import Inside
+from bnpstream.engine import Learner, Stream
+from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event
 from bnpstream.priors import Prior
-from bnpstream.search import Learner
+from bnpstream.runs.description import Exemplar
+from bnpstream.runs.journal import Waiting
 from bnpstream.sources import Options, Reject, Schema
 
 Floats = NDArray[np.float64]
@@ -32,6 +34,27 @@ Integers = NDArray[np.int64]
 
 LEVEL = 1
 """Of compression: on a delta level 3 takes twice as long for 3 % less."""
+
+
+class Opened(Protocol):
+    """A stream that knows how it takes rows; ``runs`` have such models, estimators open theirs."""
+
+    stream: Stream
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Return the likelihood as it was given: it may leave something open."""
+
+    def absorb(self, rows: Any, times: Any = None, /) -> Any:
+        """Absorb rows; ValueError names a bad one, and nothing is absorbed."""
+
+
+Model = StreamEstimator | Opened
+
+
+def opened(model: Model) -> Opened:
+    """Return the stream of a model."""
+    return model.open_stream() if isinstance(model, StreamEstimator) else model
 
 
 class Entries(NamedTuple):
@@ -54,9 +77,9 @@ class Entries(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A posterior, all of it: an estimator without what describes its last call."""
+    """A posterior, all of it, without its history."""
 
-    model: Any
+    opened: Opened
 
 
 class Assigned(NamedTuple):
@@ -130,6 +153,38 @@ class Update(NamedTuple):
     def nbytes(self) -> int:
         """Return its size."""
         return len(self.change or b"") + len(self.resolution or b"")
+
+
+class Before(NamedTuple):
+    """What a worker has to know of the journal so far."""
+
+    waiting: list[Waiting]
+    """Records whose rows wait for more, numbered from the first of the task on: below 0."""
+    ids: Integers
+    floors: Floats
+    """What a record has to exceed to be an exemplar of these clusters: others are not looked at."""
+
+
+class Notes(NamedTuple):
+    """What a worker noted of the rows of a task."""
+
+    ids: Integers
+    """Likeliest cluster of every row, in order, as the following; those that waited first."""
+    evidence: Floats
+    clusters: Integers
+    """Clusters after it."""
+    exemplars: list[tuple[int, list[Exemplar]]]
+    n_tokens: int | None
+    waiting: list[Waiting]
+    """All records that wait now."""
+
+
+class Renamed(NamedTuple):
+    """What clusters of a worker are called by the driver."""
+
+    ids: Integers
+    """Of the worker."""
+    targets: Integers
 
 
 class Task(NamedTuple):

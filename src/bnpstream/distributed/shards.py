@@ -9,16 +9,14 @@ A shard returns its whole summed site, not the change: on KOS nine clusters in t
 sweep, and a sum of sums has no drift that would have to be taken out now and then.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from bnpstream.distributed.births import Clusters, match
-from bnpstream.distributed.matching import ALONE
-from bnpstream.distributed.posteriors import Posterior
-from bnpstream.estimators import StreamingMixture
+from bnpstream.distributed.matching import ALONE, Clusters, match
+from bnpstream.engine import Encoder, Settings, Stream
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
 from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
@@ -26,9 +24,34 @@ from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, MixtureState, SiteBuffer
 from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.sites import totals
+from bnpstream.mixture.snapshot import state_arrays, state_from
+from bnpstream.mixture.window import Window
+from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+class Posterior(NamedTuple):
+    """A stream to sweep from and to predict with: its rows and its history stay behind."""
+
+    prior: Prior
+    encoder: Encoder
+    settings: Settings
+    arrays: dict[str, NDArray[Any]]
+    """The posterior; of the statistics what is not zero, a fifth of them on KOS."""
+
+    @classmethod
+    def of(cls, stream: Stream) -> Self:
+        """Return the posterior of a stream that has absorbed rows."""
+        return cls(stream.prior, stream.encoder, stream.settings, state_arrays(stream.state))
+
+    def stream(self) -> Stream:
+        """Return the stream; its posterior is its own."""
+        stream = Stream(self.prior, self.encoder, self.settings)
+        paired = self.encoder.likelihood.paired
+        stream.resume(state_from(self.arrays, paired=paired), Window(), [])
+        return stream
 
 
 class Swept(NamedTuple):
@@ -78,10 +101,10 @@ def sweep_shard(
     swept : Swept
         Their sum, and what happened.
     """
-    estimator = posterior.fitted()
-    model, settings, state = estimator._model(), estimator._settings(), estimator.state_
+    stream = posterior.stream()
+    model, settings, state = stream.model, stream.visits, stream.state
     old, new = sites.sites(state), SiteBuffer(len(batch))
-    kernel = estimator._kernel(model, batch)
+    kernel = stream.kernel(model, batch)
     records = list(visit(model, state, batch, old, new, settings, kernel))
     found = Responsibilities.of(state, new, 0, len(batch))
     if damping > 0.0:
@@ -157,17 +180,17 @@ def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
     return sites.sites(state).matrix(state.n_clusters)
 
 
-def combine(estimator: StreamingMixture, sweeps: list[Swept]) -> Combined:
+def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
     """Add up what all shards contribute now; clusters that several opened are recognised as one.
 
     Parameters
     ----------
-    estimator : StreamingMixture
+    stream : Stream
         What the sweeps started from, with its posterior.
     sweeps : list of Swept
         Of every shard, in order.
     """
-    model, before = estimator._model(), estimator.state_
+    model, before = stream.model, stream.state
     first = next_id = before.next_id
     parts: list[Clusters] = []
     names: list[Integers] = []
@@ -186,7 +209,7 @@ def combine(estimator: StreamingMixture, sweeps: list[Swept]) -> Combined:
         events += _news(swept.events, first, new_ids, alone)
     every = Clusters.added(parts, paired=before.paired)
     # Several shards may have left a cluster together; a single one has dropped it itself.
-    least = estimator._settings().least_mass if len(sweeps) > 1 else 0.0
+    least = stream.visits.least_mass if len(sweeps) > 1 else 0.0
     light = (every.masses < least) & (every.ids < first)
     n = before.n_observations
     for place in np.flatnonzero(light).tolist():

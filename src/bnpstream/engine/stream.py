@@ -1,7 +1,7 @@
 """`Stream`: one object that owns a posterior and everything that depends on its history."""
 
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -147,6 +147,13 @@ class Stream:
     def resume_prefix(self, prefix: Prefix) -> None:
         """Go on with rows that were kept."""
         self.prefix, self.phase = prefix, Phase.PREFIX
+
+    def without_history(self) -> Self:
+        """Return this stream without its events, sweeps and last call; all else is shared."""
+        other = copy(self)
+        other.lineage, other.epochs, other.last = [], [], None
+        other._forget_derived()
+        return other
 
     def resume(self, state: MixtureState, kept: Window, lineage: list[Event]) -> None:
         """Go on with a posterior, the rows that can be revisited, and its history."""

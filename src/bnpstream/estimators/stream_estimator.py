@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnpstream.engine import (
+    Absorption,
     Checked,
     Encoder,
     Labels,
@@ -127,12 +128,15 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     def _follow_likelihood(self, stream: Stream) -> None:
         """Use a likelihood that was given since the last call; by default there is none."""
 
-    def _check(
-        self, stream: Stream, X: Any, sample_weight: Any, timestamps: Any, *, reset: bool
-    ) -> Checked:
-        """Return rows that can be absorbed; bad cells are complained of first, then the width."""
+    def _check(self, stream: Stream, X: Any, sample_weight: Any, timestamps: Any) -> Checked:
+        """Return rows that can be absorbed; bad cells are complained of first, then the width.
+
+        The first rows of a stream say how many columns there are, and what these are called.
+        """
         with matching_columns(self, X):
-            return stream.check(self._rows(X), sample_weight, timestamps)
+            given = stream.check(self._rows(X), sample_weight, timestamps)
+        self._remember(X, reset=stream.phase is Phase.EMPTY)
+        return given
 
     def _remember(self, X: Any, *, reset: bool) -> None:
         """Check the columns of X, and with `reset` take over their number and names."""
@@ -181,11 +185,9 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
             numbers, or in seconds. A row that comes late is absorbed at the time of those before
             it. Either all rows of a stream have a time, or none has.
         """
-        reset = self._stream is None
         stream = self._current(X)
-        given = self._check(stream, X, sample_weight, timestamps, reset=reset)
-        self._remember(X, reset=reset)
-        if reset:
+        given = self._check(stream, X, sample_weight, timestamps)
+        if self._stream is None:
             self._stream, self._used = stream, self._parameters()
         stream.absorb(given)
         self._labels, self._given = None, given
@@ -231,6 +233,38 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         labels = Labels(best, ids, shares, before.log_evidence, before.novelty)
         self._labels, self._given = _without_gaps(labels), None
         return self
+
+    # For whoever absorbs rows elsewhere, as ``bnpstream.distributed`` does.
+
+    def open_stream(self) -> "OpenStream":
+        """Return the stream, or one that has seen nothing, going by the parameters as they are now.
+
+        It is not a copy: give it back with `take_stream` when rows have been absorbed.
+        """
+        face = type(self)(**self.get_params(deep=False))
+        face._copy_columns(self)
+        return OpenStream(face, self._current(None))
+
+    def take_stream(self, opened: "OpenStream", labels: Labels | None = None) -> None:
+        """Go on with a stream that was opened, here or by a copy of this estimator.
+
+        Parameters
+        ----------
+        opened : OpenStream
+            The stream, with the columns of its rows.
+        labels : Labels, optional
+            What is said of the rows of the last call; by default nothing is.
+        """
+        self._copy_columns(opened.face)
+        self._labels, self._given = None if labels is None else _without_gaps(labels), None
+        if opened.stream.phase is not Phase.EMPTY:
+            self._stream, self._used = opened.stream, self._parameters()
+
+    def _copy_columns(self, other: "StreamEstimator") -> None:
+        """Take over the number and the names of columns from another estimator."""
+        for name in FITTED:
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
 
     # What the stream has found.
 
@@ -684,6 +718,33 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         if "text/html" in bundle and self._stream is not None:
             bundle["text/html"] = describe(self)
         return bundle
+
+
+@dataclass
+class OpenStream:
+    """The stream of an estimator by itself: it takes rows as the estimator does.
+
+    Parameters
+    ----------
+    face : StreamEstimator
+        An estimator without a stream, which knows the columns of the rows.
+    stream : Stream
+        The posterior, and all that it takes to go on with it.
+    """
+
+    face: StreamEstimator
+    stream: Stream
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Return the likelihood as it was given: it may leave something open."""
+        return self.face._open_likelihood()
+
+    def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
+        """Absorb rows as `StreamEstimator.partial_fit` does; None if all were kept."""
+        if self.stream.phase is Phase.EMPTY:
+            self.stream.encoder = self.face._new_encoder(rows)
+        return self.stream.absorb(self.face._check(self.stream, rows, None, times))
 
 
 def _without_gaps(labels: Labels) -> Labels:

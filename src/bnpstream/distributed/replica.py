@@ -13,14 +13,14 @@ from bnpstream.distributed.messages import (
     Added,
     Assigned,
     Integers,
+    Opened,
     Resolution,
     Update,
     Whole,
     packed,
     unpacked,
 )
-from bnpstream.estimators import StreamingMixture
-from bnpstream.estimators.saving import PER_ROW
+from bnpstream.engine import FixedColumns, Phase, Stream
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire
 from bnpstream.inference.visits import slots_of
@@ -33,12 +33,9 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.mixture import Event, MixtureState
 from bnpstream.mixture.entries import add_entries, write_entries
-from bnpstream.runs.model_options import Mixture
 
 NOTHING = -1
 NOWHERE: tuple[Integers, Integers] = (np.empty(0, np.int64), np.empty(0, np.int64))
-LAST_CALL = (*PER_ROW, "absorbed_")
-"""What describes the rows of the last call; it does not travel."""
 
 
 class Replica:
@@ -46,14 +43,14 @@ class Replica:
 
     Parameters
     ----------
-    model : StreamingMixture or DocumentMixture
-        Changed in place.
+    opened : Opened
+        Its stream is changed in place; where all of it changes, another takes its place.
     version : int
         Tasks that are in it.
     """
 
-    def __init__(self, model: Mixture, version: int) -> None:
-        self.model, self.version = model, version
+    def __init__(self, opened: Opened, version: int) -> None:
+        self.opened, self.version = opened, version
         self._spare: MixtureState | None = None
         self._task, self._kept, self._grown = NOTHING, 0, [NOWHERE]
 
@@ -61,11 +58,16 @@ class Replica:
     def of(cls, snapshot: tuple[int, bytes]) -> "Replica":
         """Return what a snapshot holds."""
         version, message = snapshot
-        return cls(unpacked(message).model, version)
+        return cls(unpacked(message).opened, version)
+
+    @property
+    def stream(self) -> Stream:
+        """Return the posterior."""
+        return self.opened.stream
 
     def snapshot(self) -> tuple[int, bytes]:
         """Return the posterior with its version; its history stays here."""
-        return self.version, packed(Whole(without_history(self.model)))
+        return self.version, packed(Whole(without_history(self.opened)))
 
     def apply(self, update: Update) -> None:
         """Bring the posterior to the next version."""
@@ -78,24 +80,27 @@ class Replica:
         resolution = None if update.resolution is None else unpacked(update.resolution)
         self.take(change, resolution)
 
-    def working_copy(self) -> Mixture:
+    def working_copy(self) -> Opened:
         """Return an independent copy to absorb rows with.
 
         If it is given back (`give_back`), its arrays are used again by the next one, and of its
         cache only what has grown has to be looked at.
         """
-        fixed = (vars(self.model).get(name) for name in ("likelihood_", "prior_"))
-        shared = {id(x): x for x in fixed if x is not None}
-        state, spare = vars(self.model).get("state_"), self._spare
+        stream, spare = self.stream, self._spare
+        fixed: list[Any] = [stream.prior, stream.given_prior]
+        if isinstance(stream.encoder, FixedColumns):
+            fixed.append(stream.likelihood)
+        shared: dict[int, Any] = {id(x): x for x in fixed}
         self._spare = None
-        if state is not None:
+        if stream.phase is Phase.RUNNING:
+            state = stream.state
             if spare is None:
                 spare = state.copy()
             else:
                 slots, columns = (np.concatenate(x) for x in zip(*self._grown, strict=True))
                 spare.follow(state, self._kept, (slots, columns))
             shared[id(state)] = spare
-        return deepcopy(without_history(self.model), shared)
+        return deepcopy(without_history(self.opened), shared)
 
     def give_back(self, state: MixtureState, task: int) -> None:
         """Take the posterior of a working copy back.
@@ -108,22 +113,23 @@ class Replica:
             Whose rows they were.
         """
         self._spare, self._task = state, task
-        self._kept, self._grown = self.model.state_.n_clusters, [NOWHERE]
+        self._kept, self._grown = self.stream.state.n_clusters, [NOWHERE]
 
     def take(self, change: Any, resolution: Resolution | None) -> None:
         """Take over what a task changed."""
         match change:
             case Whole():
-                _replace(self.model, change.model)
-                self._spare = None
+                change.opened.stream.lineage = self.stream.lineage
+                self.opened, self._spare = change.opened, None
             case Assigned():
-                _assign(self.model, change)
+                _assign(self.stream, change)
                 self._note(change.slots, change.entries.places)
             case Added():
                 assert resolution is not None
-                self._note(_add(self.model, change, resolution), change.entries.places)
+                self._note(_add(self.stream, change, resolution), change.entries.places)
                 if resolution.removed:
                     self._spare = None
+        self.stream.last = None
         self.version += 1
 
     def _note(self, slots: Integers, places: Integers) -> None:
@@ -141,50 +147,27 @@ class Replica:
         self._grown.append((at, columns))
 
 
-def without_history(model: Mixture) -> Mixture:
-    """Return a model whose history and last call are left out; the rest is shared."""
-    other = copy(model)
-    other.__dict__ = {name: x for name, x in vars(model).items() if name not in LAST_CALL}
-    for name in ("lineage_", "epochs_"):
-        if name in vars(other):
-            setattr(other, name, [])
+def without_history(opened: Opened) -> Opened:
+    """Return a stream without its history; the rest is shared."""
+    other = copy(opened)
+    other.stream = opened.stream.without_history()
     return other
 
 
-def _replace(model: Any, other: Any) -> None:
-    """Let a model be what another is, keeping its history."""
-    lineage = vars(model).get("lineage_")
-    model.__dict__ = other.__dict__
-    if lineage is not None:
-        model.lineage_ = lineage
-
-
-def _learnt(model: StreamingMixture, change: Assigned | Resolution) -> None:
-    """Use prior and likelihood as they are from now on."""
-    model._take_prior(change.prior)
-    if change.likelihood is not None:
-        model._take(change.likelihood)
-    model.__dict__.pop("_learner", None)
-    if change.learner is not None:
-        model._learner = change.learner
-    for name in LAST_CALL:
-        model.__dict__.pop(name, None)
-
-
-def _assign(model: Any, change: Assigned) -> None:
-    state: MixtureState = model.state_
+def _assign(stream: Stream, change: Assigned) -> None:
+    state = stream.state
     for id in change.ids[state.n_clusters :].tolist():
         _open(state, id)
     arrays = state.arrays
     arrays.counters[:], arrays.totals[:] = change.counters, change.totals
     state.masses[:], state.log_vacancy[:] = change.masses, change.log_vacancy
     write_entries(state, change.slots, change.entries.places, change.entries.values)
-    _learnt(model, change)
+    stream.adopt(change.prior, change.likelihood, change.learner)
 
 
-def _add(model: Any, change: Added, resolution: Resolution) -> Integers:
+def _add(stream: Stream, change: Added, resolution: Resolution) -> Integers:
     """Add to clusters; return their slots before any are removed."""
-    state: MixtureState = model.state_
+    state = stream.state
     for id in resolution.opened.tolist():
         _open(state, id)
     slots = slots_of(state, resolution.targets)
@@ -199,7 +182,7 @@ def _add(model: Any, change: Added, resolution: Resolution) -> Integers:
     totals[LOG_AUXILIARY] = change.auxiliary
     for event in resolution.removed:
         remove(state, event)
-    _learnt(model, resolution)
+    stream.adopt(resolution.prior, resolution.likelihood, resolution.learner)
     return slots
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from bnpstream.distributed.driving import Costs
+from bnpstream.distributed.book import Costs
+from bnpstream.distributed.driver import Applied, Reached, StreamError
+from bnpstream.distributed.messages import Model, opened
 from bnpstream.distributed.partitions import renumbered
-from bnpstream.distributed.reaching import Applied, Reached, StreamError
-from bnpstream.distributed.streaming import check_supported, stream_partitions
-from bnpstream.estimators import DocumentMixture
+from bnpstream.distributed.stream import check_supported, stream_partitions
+from bnpstream.engine import GrowingVocabulary, Phase, Stream
 from bnpstream.runs.feed import Feed
-from bnpstream.runs.model_options import Mixture, OptionError
+from bnpstream.runs.model_options import OptionError
 from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions
 from bnpstream.runs.signals import Interrupts
@@ -38,12 +39,12 @@ def check_source(options: RunOptions) -> None:
         raise OptionError(f"--dask needs files, and --follow waits for them to grow: {way_out}")
 
 
-def check_model(model: Mixture, staleness: int) -> None:
+def check_model(model: Model, staleness: int) -> None:
     """Raise OptionError if a model cannot start from older posteriors."""
     try:
         check_supported(model, staleness)
     except ValueError as error:
-        if isinstance(model, DocumentMixture):
+        if isinstance(opened(model).stream.encoder, GrowingVocabulary):
             raise OptionError(
                 f"--staleness {staleness}: workers that do not wait for each other need a "
                 "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
@@ -96,7 +97,7 @@ class SharedFeed:
         self.feed.partitions = partitions._replace(total=total)
         self._positions: deque[JSON] = deque()
         """After every block that is out, where the driver reads them."""
-        self._absorbed = self._so_far()
+        self._absorbed = _so_far(opened(self.feed.model).stream)
 
     def run(self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> bool:
         """Read the source to its end; return False if a signal ended it before.
@@ -135,7 +136,7 @@ class SharedFeed:
         with closing(partitions), closing(stream):
             for applied in stream:
                 feed.finished = False
-                events = vars(feed.model).get("lineage_", [])
+                feed.model, events = applied.model, applied.stream.lineage
                 feed.log_events(events[n_logged:])
                 n_logged = len(events)
                 self._take(applied, pace)
@@ -145,7 +146,7 @@ class SharedFeed:
                     events.clear()
                     n_logged = 0
                 yield settled
-        vars(feed.model).get("lineage_", []).clear()
+        opened(feed.model).stream.lineage.clear()
 
     def _take(self, applied: Applied, pace: Pace) -> None:
         """Note what became of a partition."""
@@ -162,14 +163,9 @@ class SharedFeed:
         feed.seconds_in_pass = applied.costs.working
         feed.partitions = Partitions(applied.reached.partitions, self._total)
         feed.move_on(rejects, applied.reached.records, position)
-        (evidence, rows), self._absorbed = self._absorbed, self._so_far()
+        (evidence, rows), self._absorbed = self._absorbed, _so_far(applied.stream)
         if self._absorbed[1] > rows:
             feed.note_evidence((self._absorbed[0] - evidence) / (self._absorbed[1] - rows))
-
-    def _so_far(self) -> tuple[float, int]:
-        """Return the evidence of all rows absorbed, and how many these are."""
-        state = vars(self.feed.model).get("state_")
-        return (0.0, 0) if state is None else (state.log_evidence, state.n_observations)
 
     def _partitions(self) -> Generator[Any]:
         """Yield what the source is cut into; those that are done are not read."""
@@ -187,3 +183,10 @@ class SharedFeed:
                 self._positions.append(position)
                 yield renumbered(records, first)
                 first = records.end(first)
+
+
+def _so_far(stream: Stream) -> tuple[float, int]:
+    """Return the evidence of all rows absorbed, and how many these are."""
+    if stream.phase is not Phase.RUNNING:
+        return 0.0, 0
+    return stream.state.log_evidence, stream.state.n_observations

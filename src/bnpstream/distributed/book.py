@@ -1,18 +1,38 @@
-"""What the driver keeps: the posterior, what others lack of it, and what it all cost."""
+"""What the driver keeps: the posterior, what others lack of it, and what it all cost.
+
+What a partition added is applied in the order of partitions, to the posterior of the version
+before: ids, matches, learning, a budget. Workers are told the outcome, and add the same numbers to
+the same clusters.
+"""
 
 import time
 from collections import deque
+from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bnpstream.distributed.messages import Added, Outcome, Update, packed, unpacked
-from bnpstream.distributed.noting import Renamed
-from bnpstream.distributed.replicas import Replica
-from bnpstream.distributed.resolving import resolve
-from bnpstream.mixture import Event
-from bnpstream.runs.model_options import Mixture
+from bnpstream.distributed.matching import ALONE, Clusters, match
+from bnpstream.distributed.messages import (
+    Added,
+    Opened,
+    Outcome,
+    Renamed,
+    Resolution,
+    Update,
+    packed,
+    unpacked,
+)
+from bnpstream.distributed.replica import Replica
+from bnpstream.engine import Stream
+from bnpstream.inference.budget import keep_within
+from bnpstream.mixture import Event, survivor
+from bnpstream.mixture.entries import entry_rows
+
+Integers = NDArray[np.int64]
 
 UPDATES_PER_SNAPSHOT = 4
 """Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
@@ -76,7 +96,7 @@ class Book:
         """What became of the clusters of the last task, if it started from older ones."""
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
-        # By version; the model's own history may be moved to a file meanwhile.
+        # By version; the stream's own history may be moved to a file meanwhile.
         self._recent: deque[list[Event]] = deque(maxlen=self.staleness + 1)
 
     @property
@@ -85,9 +105,14 @@ class Book:
         return self.replica.version
 
     @property
-    def model(self) -> Mixture:
+    def opened(self) -> Opened:
+        """Return the posterior, with how it takes rows."""
+        return self.replica.opened
+
+    @property
+    def stream(self) -> Stream:
         """Return the posterior."""
-        return self.replica.model
+        return self.replica.stream
 
     def apply(self, outcome: Outcome) -> bool:
         """Apply what a task changed, if it is its turn; return whether it was.
@@ -113,8 +138,7 @@ class Book:
         else:
             self.replica.take(change, None)
             self._recent.append(list(outcome.events))
-            if outcome.events:
-                self._lineage().extend(outcome.events)
+            self.stream.lineage.extend(outcome.events)
             self.costs.applying += time.thread_time() - began
         self.costs.received += len(outcome.change or b"")
         self.costs.working += outcome.seconds
@@ -138,13 +162,6 @@ class Book:
         self.costs.sent += sum(update.nbytes for update in updates)
         return snapshot, updates
 
-    def _lineage(self) -> list[Any]:
-        model: Any = self.model
-        if "lineage_" not in vars(model):
-            model.lineage_ = []
-        found: list[Any] = model.lineage_
-        return found
-
     def _snapshot(self) -> tuple[int, bytes]:
         began = time.thread_time()
         made = self.replica.snapshot()
@@ -164,3 +181,91 @@ class Book:
             self._snapshots.popleft()
         while self._updates and self._updates[0].version <= self._snapshots[0][0]:
             self._updates.popleft()
+
+
+def resolve(
+    replica: Replica, change: Added, recent: Iterable[Event]
+) -> tuple[Resolution, list[Event]]:
+    """Apply what a partition added to an older posterior; return what was decided, and births.
+
+    Parameters
+    ----------
+    replica : Replica
+        The driver's posterior; brought to the next version.
+    change : Added
+        What the partition added.
+    recent : iterable of Event
+        What became of clusters since that older posterior, in order.
+
+    Returns
+    -------
+    resolution : Resolution
+        What all others have to know.
+    births : list of Event
+        Of clusters that the partition opened; merges of those that were there already.
+    """
+    stream = replica.stream
+    state, learner = stream.state, stream.learner
+    due = learner is not None and state.n_observations + change.n_rows >= learner.n_next
+    if learner is not None and due and change.probe is not None:
+        learner.judge(stream.trial, stream.model, change.probe, state)
+    targets, opened, events = _targets(stream, change, recent)
+    settled = Resolution(
+        targets,
+        opened,
+        state.next_id + sum(event.kind == "birth" for event in events),
+        stream.prior,
+        None,
+        learner,
+        [],
+    )
+    replica.take(change, settled)
+    if due:
+        settled = _learn_again(stream, settled)
+    removed = keep_within(stream.settings.budget, stream.model, state, [])
+    stream.lineage += events + removed
+    # Later learning changes the learner; what is sent is what it is now.
+    return settled._replace(removed=removed, learner=deepcopy(settled.learner)), events
+
+
+def _learn_again(stream: Stream, settled: Resolution) -> Resolution:
+    """Learn what is to be learnt at this row count, as a stream does by itself."""
+    state, learner = stream.state, settled.learner
+    assert learner is not None
+    better = learner.again(stream.trial, stream.model, state)
+    assert better is not None
+    learner.skip(state.n_observations)
+    likelihood = better.likelihood.relocated(state.totals(better.likelihood.n_located))
+    stream.adopt(better.prior, likelihood, learner)
+    return settled._replace(prior=better.prior, likelihood=likelihood)
+
+
+def _targets(
+    stream: Stream, change: Added, recent: Iterable[Event]
+) -> tuple[Integers, Integers, list[Event]]:
+    """Return the cluster of every row of a change, which of them are new, and what to log.
+
+    A cluster that was merged away meanwhile has its survivor; what was retired opens anew. New
+    clusters are matched with those born since the posterior that the partition started from.
+    """
+    state = stream.state
+    targets = np.append(change.ids, np.full(change.born.size, ALONE))
+    for row in np.flatnonzero(~np.isin(change.ids, state.ids)):
+        lives_on = survivor(int(change.ids[row]), recent)
+        targets[row] = ALONE if lives_on is None else lives_on
+    new = np.flatnonzero(targets == ALONE)
+    there = np.flatnonzero(state.ids >= change.next_id)
+    D, entries = state.n_statistics, change.entries
+    rows = entry_rows(D, targets.size, entries.places, entries.values)
+    fresh = state.next_id + np.arange(new.size)
+    clusters = Clusters(fresh, rows[new], change.masses[new], change.log_vacancy[new])
+    same = match(stream.model, state, Clusters.of(state, there), clusters)
+    targets[new] = np.where(same == ALONE, fresh, same)
+    born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]
+    events = []
+    for id, at, row, into in zip(fresh, state.n_observations + born, new, same, strict=True):
+        mass = float(change.masses[row])
+        events.append(Event("birth", int(id), None, int(at), mass))
+        if into != ALONE:
+            events.append(Event("merge", int(id), int(into), int(at), mass))
+    return targets, fresh[same == ALONE], events

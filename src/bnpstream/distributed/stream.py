@@ -12,19 +12,19 @@ s = 0 everything is absorbed so, uncut, and the bits are those of `partial_fit`.
 from collections.abc import Generator
 from typing import Any
 
-from bnpstream.distributed.absorbing import is_plain
-from bnpstream.distributed.handing_out import Run
-from bnpstream.distributed.reaching import Applied, Reached, StreamResult
-from bnpstream.estimators.base import require_whole
+from bnpstream.distributed.driver import Applied, Reached, Run, StreamResult
+from bnpstream.distributed.messages import Model, opened
+from bnpstream.distributed.worker import is_plain
+from bnpstream.engine import require_whole
+from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal
-from bnpstream.runs.model_options import Mixture
 from bnpstream.sources import Options
 
 
 def fit_stream(
     client: Any,
     partitions: Any,
-    model: Mixture,
+    model: StreamEstimator,
     *,
     staleness: int = 1,
     settle_every: int | None = None,
@@ -86,7 +86,7 @@ def fit_stream(
 def stream_partitions(
     client: Any,
     partitions: Any,
-    model: Mixture,
+    model: Model,
     *,
     staleness: int = 1,
     settle_every: int | None = None,
@@ -122,14 +122,15 @@ def stream_partitions(
         run.close()
 
 
-def check_supported(model: Mixture, staleness: int) -> None:
+def check_supported(model: Model, staleness: int) -> None:
     """Raise ValueError if a model cannot start from older posteriors."""
-    if staleness == 0 or is_plain(model):
+    stream = opened(model).stream
+    if staleness == 0 or is_plain(stream):
         return
     settings = {
         name: value
         for name in ("revisit", "keep_sites", "merge_threshold", "half_life")
-        if (value := getattr(model, name, None)) not in (None, 0, "auto")
+        if (value := getattr(stream.settings, name)) not in (None, 0, "auto")
     }
     what = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     raise ValueError(

@@ -6,52 +6,20 @@ became of either, takes the notes over in the order of tasks. What it has then i
 would have noted.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.distributed.messages import Before, Notes, Opened, Renamed
+from bnpstream.engine import Phase
 from bnpstream.mixture import Event
-from bnpstream.runs.description import Exemplar
 from bnpstream.runs.exemplars import KEPT
 from bnpstream.runs.journal import Journal, Waiting
-from bnpstream.runs.model_options import Mixture
 from bnpstream.sources import Records
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-class Before(NamedTuple):
-    """What a worker has to know of the journal so far."""
-
-    waiting: list[Waiting]
-    """Records whose rows wait for more, numbered from the first of the task on: below 0."""
-    ids: Integers
-    floors: Floats
-    """What a record has to exceed to be an exemplar of these clusters: others are not looked at."""
-
-
-class Notes(NamedTuple):
-    """What a worker noted of the rows of a task."""
-
-    ids: Integers
-    """Likeliest cluster of every row, in order, as the following; those that waited first."""
-    evidence: Floats
-    clusters: Integers
-    """Clusters after it."""
-    exemplars: list[tuple[int, list[Exemplar]]]
-    n_tokens: int | None
-    waiting: list[Waiting]
-    """All records that wait now."""
-
-
-class Renamed(NamedTuple):
-    """What clusters of a worker are called by the driver."""
-
-    ids: Integers
-    """Of the worker."""
-    targets: Integers
 
 
 def begin(journal: Journal, n_records: int) -> Before:
@@ -98,12 +66,14 @@ class Noting:
         floors = zip(before.ids.tolist(), before.floors.tolist(), strict=True)
         self._journal.exemplars.floors = dict(floors)
 
-    def add(self, records: Records, model: Mixture) -> None:
-        """Note rows that a model has just absorbed, or keeps until there are more."""
-        if model.provisional_:
-            self._journal.wait(records, model._open_likelihood())
+    def add(self, records: Records, opened: Opened) -> None:
+        """Note rows that a stream has just absorbed, or keeps until there are more."""
+        stream, likelihood = opened.stream, opened.likelihood
+        if stream.phase is Phase.PREFIX:
+            self._journal.wait(records, likelihood)
         else:
-            self._journal.note(records, model.absorbed_, [], model._open_likelihood())
+            assert stream.last is not None
+            self._journal.note(records, stream.last.absorbed, [], likelihood)
 
     def notes(self) -> Notes:
         """Return all."""

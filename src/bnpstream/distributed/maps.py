@@ -11,7 +11,7 @@ from distributed import Client
 from numpy.typing import NDArray
 
 from bnpstream import search
-from bnpstream.distributed.blocks import hand_over, hold_blocks
+from bnpstream.distributed.partitions import hand_over, hold_blocks
 from bnpstream.estimators import GibbsMixture
 from bnpstream.search import GridResult, Point
 from bnpstream.search.parallel import Mapper
@@ -82,7 +82,7 @@ def fit_chains(client: Client, model: GibbsMixture, X: Any) -> GibbsMixture:
     X : array-like or sparse of shape (n_rows, n_columns)
         Rows.
     """
-    return model._fit(X, workers(client))
+    return model.fit_by(X, workers(client))
 
 
 def predict(client: Client, model: Any, blocks: Any) -> NDArray[np.intp]:

@@ -1,21 +1,24 @@
 """EP on the workers of a cluster: every worker sweeps its shards, the driver adds up."""
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Client
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from bnpstream.distributed.blocks import hand_over, hold_blocks
-from bnpstream.distributed.memory import keep_freed_memory
-from bnpstream.distributed.posteriors import Posterior
-from bnpstream.distributed.shards import Swept, combine, renamed, sweep_shard
+from bnpstream.distributed.partitions import hand_over, hold_blocks
+from bnpstream.distributed.shards import Posterior, Swept, combine, renamed, sweep_shard
+from bnpstream.distributed.worker import keep_freed_memory
+from bnpstream.engine import Absorption, Labels, Stream
 from bnpstream.estimators import StreamingMixture
-from bnpstream.estimators.reading import likeliest
+from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.visits import Absorbed, Responsibilities
 from bnpstream.likelihoods import Batch
+from bnpstream.likelihoods.frames import as_rows
 from bnpstream.mixture import SiteBuffer
 from bnpstream.mixture.window import Window
 
@@ -62,29 +65,29 @@ def fit_ep(
     """
     _check(model, damping)
     rows = hold_blocks(client, shards)
-    fresh = model._unfitted()
-    fresh.keep_sites, fresh.n_passes = True, 1
-    start = hand_over(client, [Start(fresh, [], [])])[0]
+    first: StreamingMixture = clone(model).set_params(keep_sites=True, n_passes=1)
+    start = hand_over(client, [Start(first.open_stream(), [], [])])[0]
     for block in rows:
         start = client.submit(absorb, start, block, pure=False)
-    fresh, absorbed, sizes = client.submit(finish, start, pure=False).result()
+    opened, absorbed, sizes = client.submit(finish, start, pure=False).result()
     del start
-    fresh.keep_sites, fresh.n_passes = model.keep_sites, model.n_passes
-    posterior = hand_over(client, [Posterior.of(fresh)])[0]
+    stream = opened.stream
+    passes = replace(stream.settings, keep_sites=model.keep_sites, n_passes=model.n_passes)
+    stream.configure(passes)
+    posterior = hand_over(client, [Posterior.of(stream)])[0]
     batches = client.map(encode, rows, posterior=posterior, pure=False)
     del rows, posterior
     ends = np.cumsum([0, *sizes])
-    run = _Run(client, batches, ends, fresh, damping if len(sizes) > 1 else 0.0)
+    run = _Run(client, batches, ends, stream, damping if len(sizes) > 1 else 0.0)
     run.sweep_and_merge()
-    run.label(Absorbed.joined(absorbed))
-    model.__dict__ = fresh.__dict__
+    model.take_stream(opened, run.labels(Absorbed.joined(absorbed)))
     return model
 
 
 def _check(model: StreamingMixture, damping: float) -> None:
     if not isinstance(model, StreamingMixture):
         raise TypeError(f"fit_ep fits a StreamingMixture, got {model!r}")
-    model._schedule(batch_fit=True)
+    model.check_parameters()
     if model.n_passes < 2:
         raise ValueError(
             f"fit_ep needs n_passes >= 2, the first of which is ADF, got {model.n_passes}: give "
@@ -102,7 +105,7 @@ def _check(model: StreamingMixture, damping: float) -> None:
 class Start(NamedTuple):
     """The first pass, as far as it has come."""
 
-    model: StreamingMixture
+    opened: OpenStream
     absorbed: list[Absorbed]
     """What became of rows when they were absorbed; rows of a prefix come late."""
     sizes: list[int]
@@ -111,26 +114,24 @@ class Start(NamedTuple):
 
 def absorb(start: Start, rows: Any) -> Start:
     """Return the first pass after one more shard."""
-    model = deepcopy(start.model)
+    opened = deepcopy(start.opened)
     n = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
-    model.partial_fit(rows)
-    absorbed = start.absorbed if "prefix_" in vars(model) else [*start.absorbed, model.absorbed_]
-    return Start(model, absorbed, [*start.sizes, n])
+    found = opened.absorb(rows)
+    absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
+    return Start(opened, absorbed, [*start.sizes, n])
 
 
 def finish(start: Start) -> Start:
     """Return the first pass at its end: what is learnt at the end is learnt."""
-    model = deepcopy(start.model)
-    waiting = "prefix_" in vars(model)
-    model.finish()
-    absorbed = [*start.absorbed, model.absorbed_] if waiting else start.absorbed
-    return Start(model, absorbed, start.sizes)
+    opened = deepcopy(start.opened)
+    found = opened.stream.finish()
+    absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
+    return Start(opened, absorbed, start.sizes)
 
 
 def encode(rows: Any, posterior: Posterior) -> Batch:
     """Return rows encoded as the model has learnt to."""
-    shell = posterior.shell
-    return shell._encode(shell._model(), rows)
+    return posterior.encoder.view(posterior.encoder.prepared(as_rows(rows)))
 
 
 def sweep(
@@ -154,12 +155,9 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
     return outcome[1]
 
 
-def labels_of(batch: Batch, posterior: Posterior) -> tuple[NDArray[np.intp], Floats]:
-    """Return the likeliest cluster of every row, and its responsibility."""
-    joints = posterior.fitted()._log_joint_of(batch, new=False)
-    found = [likeliest(joint[:, :-1]) for joint in joints]
-    labels, shares = zip(*found, strict=True)
-    return np.concatenate(labels), np.concatenate(shares)
+def assigned(batch: Batch, posterior: Posterior) -> tuple[NDArray[np.intp], Integers, Floats]:
+    """Return position and id of the likeliest cluster of every row, and its responsibility."""
+    return posterior.stream().posterior.assigned(batch)
 
 
 class _Run:
@@ -173,19 +171,20 @@ class _Run:
         client: Client,
         batches: list[Any],
         ends: Integers,
-        model: StreamingMixture,
+        stream: Stream,
         damping: float,
     ) -> None:
         self.client, self.batches, self.ends = client, batches, ends
-        self.model, self.damping = model, damping
-        self._spread(model.window_.sites)
+        self.stream, self.damping = stream, damping
+        self._spread(stream.window.sites)
 
     def sweep_and_merge(self) -> None:
         """Sweep as `window.finish` does, and merge where the model is to."""
-        schedule = self.model._schedule(batch_fit=True)
+        stream, settings = self.stream, self.stream.settings
+        schedule = settings.schedule(all_rows=True)
         assert schedule is not None
-        last = self.model._last_merges(schedule)
-        self.model.epochs_ = []
+        last = settings.last_merges(schedule) if stream.likelihood.merges_when_done else None
+        stream.epochs = []
         for plan in [schedule] if last is None else [schedule, last]:
             if plan is last:
                 self._merge(plan.merge_threshold)
@@ -193,25 +192,24 @@ class _Run:
                 if self._sweep().settled(plan.tolerance):
                     break
             self._merge(plan.merge_threshold)
-        self.model.window_ = Window(keep_rows=False)
-        if self.model.keep_sites:
-            self.model.window_.sites = self._gathered()
+        stream.window = Window(keep_rows=False)
+        if settings.keep_sites:
+            stream.window.sites = self._gathered()
 
     def _sweep(self) -> Any:
         """Sweep all shards once."""
-        client, model = self.client, self.model
-        posterior = hand_over(client, [Posterior.of(model)])[0]
+        client, stream = self.client, self.stream
+        posterior = hand_over(client, [Posterior.of(stream)])[0]
         shared: Any = {"posterior": posterior, "damping": self.damping}
         outcomes = client.map(sweep, self.batches, self.sites, **shared, pure=False)
         sweeps = client.gather(client.map(swept_of, outcomes, pure=False))
-        first = model.state_.next_id
-        combined = combine(model, sweeps)
-        model.state_ = combined.state
-        model.lineage_ += combined.epoch.events
-        model.epochs_.append(combined.epoch)
+        first = stream.state.next_id
+        combined = combine(stream, sweeps)
+        stream.resume(combined.state, stream.window, stream.lineage + combined.epoch.events)
+        stream.epochs.append(combined.epoch)
         names = combined.names
         self.sites = client.map(rename_sites, outcomes, [first] * len(names), names, pure=False)
-        if len(model.epochs_) % EPOCHS_ON_WORKERS == 0:
+        if len(stream.epochs) % EPOCHS_ON_WORKERS == 0:
             self.sites = hand_over(client, client.gather(self.sites))
         return combined.epoch
 
@@ -219,30 +217,27 @@ class _Run:
         """Merge clusters as the model's own odds have it; all sites are needed for that."""
         if threshold is None:
             return
-        sites = self._gathered()
-        model = self.model
-        model.lineage_ += merge_all(model._model(), model.state_, sites, threshold)
+        sites, stream = self._gathered(), self.stream
+        stream.lineage += merge_all(stream.model, stream.state, sites, threshold)
         self._spread(sites)
 
     def _gathered(self) -> SiteBuffer:
         """Return the sites of all rows."""
         parts = self.client.gather(self.sites)
-        return Responsibilities.joined(parts).sites(self.model.state_)
+        return Responsibilities.joined(parts).sites(self.stream.state)
 
     def _spread(self, sites: SiteBuffer) -> None:
         """Give every shard its sites."""
         ends = zip(self.ends[:-1].tolist(), self.ends[1:].tolist(), strict=True)
-        parts = [Responsibilities.of(self.model.state_, sites, *part) for part in ends]
+        parts = [Responsibilities.of(self.stream.state, sites, *part) for part in ends]
         self.sites = hand_over(self.client, parts)
 
-    def label(self, absorbed: Absorbed) -> None:
-        """Say of every row what `fit` says: how it came, and where it belongs now."""
-        model = self.model
-        posterior = hand_over(self.client, [Posterior.of(model)])[0]
-        found = self.client.map(labels_of, self.batches, posterior=posterior, pure=False)
-        labels, shares = zip(*self.client.gather(found), strict=True)
-        model.absorbed_ = absorbed
-        model.log_evidence_, model.novelty_ = absorbed.rows.log_evidence, absorbed.rows.novelty
-        model.labels_, model.probabilities_ = np.concatenate(labels), np.concatenate(shares)
-        model.label_ids_ = model.cluster_ids_[model.labels_]
-        model._close_gaps()
+    def labels(self, absorbed: Absorbed) -> Labels:
+        """Return of every row what `fit` says: how it came, and where it belongs now."""
+        posterior = hand_over(self.client, [Posterior.of(self.stream)])[0]
+        found = self.client.map(assigned, self.batches, posterior=posterior, pure=False)
+        parts = zip(*self.client.gather(found), strict=True)
+        positions, ids, shares = (np.concatenate(part) for part in parts)
+        rows = absorbed.rows
+        self.stream.last = Absorption(absorbed, np.arange(rows.ids.size), 0, revised=True)
+        return Labels(positions, ids, shares, rows.log_evidence, rows.novelty)

@@ -1,31 +1,119 @@
-"""Handing out the partitions of a stream to workers, and applying what comes back in order."""
+"""The driver: it hands out partitions to workers, and applies what comes back in order."""
 
 import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from distributed import KilledWorker
 from distributed.comm.core import CommClosedError
 
-from bnpstream.distributed.absorbing import absorb_partition, forget, unreadable
-from bnpstream.distributed.blocks import large_tasks
-from bnpstream.distributed.driving import Book
-from bnpstream.distributed.messages import Outcome, Task, unpacked
-from bnpstream.distributed.noting import begin, take_notes
-from bnpstream.distributed.partitions import Inside, list_partitions, name_of, needs_dask
-from bnpstream.distributed.reaching import Applied, Reached, StreamError
-from bnpstream.distributed.replicas import Replica
+from bnpstream.distributed.book import Book, Costs
+from bnpstream.distributed.messages import Model, Outcome, Task, opened, unpacked
+from bnpstream.distributed.notes import begin, take_notes
+from bnpstream.distributed.partitions import (
+    Inside,
+    large_tasks,
+    list_partitions,
+    name_of,
+    needs_dask,
+)
+from bnpstream.distributed.replica import Replica
+from bnpstream.distributed.worker import absorb_partition, forget, unreadable
+from bnpstream.engine import Phase, Stream
+from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal
-from bnpstream.runs.model_options import Mixture
-from bnpstream.sources import Options
+from bnpstream.sources import Options, Reject, Schema
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
+
+
+class Reached(NamedTuple):
+    """How far a stream has come: with the model, all that is needed to go on from there."""
+
+    partitions: int = 0
+    """Partitions behind it: in the posterior or in rejects, and nothing else, but for `inside`."""
+    records: int = 0
+    """Records behind it, rejected ones included."""
+    schema: Schema | None = None
+    """What the records of its files are."""
+    inside: Inside | None = None
+    """Where in the next partition it stands; None: at its beginning."""
+
+
+class Applied(NamedTuple):
+    """A partition that has just been applied, or, at the head of a stream, some of it."""
+
+    partition: int
+    name: str
+    model: Any
+    """With the posterior; an estimator is the same object every time, changed by the next step."""
+    stream: Stream
+    """The posterior."""
+    reached: Reached
+    n_rows: int
+    """Rows of it that went into the posterior."""
+    rejects: tuple[Reject, ...]
+    """Records of it that could not be used; `record` counts from the start of the stream."""
+    unread: bool
+    """It could not be read: nothing of it is in the posterior."""
+    costs: Costs
+    """Of the run so far."""
+
+
+@dataclass
+class StreamResult:
+    """What became of a stream.
+
+    Parameters
+    ----------
+    model : StreamingMixture or DocumentMixture
+        The fitted model.
+    reached : Reached
+        Partitions and records behind it.
+    n_rows : int
+        Rows absorbed.
+    rejects : list of Reject
+        Records and partitions that could not be used, in order.
+    unread : list of str
+        Names of the partitions that could not be read, or not to their end: see `rejects`.
+    costs : Costs
+        Bytes and seconds.
+    """
+
+    model: Any
+    reached: Reached = field(default_factory=Reached)
+    n_rows: int = 0
+    rejects: list[Reject] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    costs: Costs = field(default_factory=Costs)
+
+
+class StreamError(RuntimeError):
+    """The cluster failed; the posterior of the last partition applied is there.
+
+    Attributes
+    ----------
+    reason : str
+        What failed.
+    model : StreamingMixture or DocumentMixture
+        That posterior.
+    reached : Reached
+        What is in it: ``fit_stream(..., start=error.reached)`` goes on from there.
+    """
+
+    def __init__(self, reason: str, model: Any, reached: Reached) -> None:
+        others = "no others" if reached.inside is None else "the beginning of the next"
+        super().__init__(
+            f"{reason}: the first {reached.partitions} partitions are in the model, and {others}: "
+            "go on from there with start=error.reached"
+        )
+        self.reason, self.model, self.reached = reason, model, reached
 
 
 @dataclass
@@ -51,7 +139,7 @@ class Run:
     def __init__(
         self,
         client: Any,
-        model: Mixture,
+        model: Model,
         start: Reached,
         staleness: int,
         settle_every: int | None,
@@ -61,7 +149,8 @@ class Run:
         self.client, self.reached, self.staleness = client, start, staleness
         self.settle_every, self.options, self.journal = settle_every, options, journal
         self.name = uuid.uuid4().hex
-        self.book = Book(Replica(model, start.partitions), staleness)
+        self._model = model
+        self.book = Book(Replica(opened(model), start.partitions), staleness)
         self.flights: dict[int, _Flight] = {}
         self.next = self.settled = start.partitions
         self._left: Inside | None = None
@@ -73,6 +162,14 @@ class Run:
         self.failed = False
         self._workers: list[str] = []
         self._looked = -LOOK_FOR_WORKERS
+
+    def _up_to_date(self) -> Model:
+        """Return the model with the newest posterior: an estimator is the same one every time."""
+        if isinstance(self._model, StreamEstimator):
+            found: Any = self.book.opened
+            self._model.take_stream(found)
+            return self._model
+        return self.book.opened
 
     def over(self, partitions: Any) -> Iterator[Applied]:
         """Hand out partitions and apply what comes back, in order."""
@@ -103,12 +200,12 @@ class Run:
             start = None
 
     def _apply(self, flight: _Flight, outcome: Outcome) -> Applied:
-        history = len(vars(self.book.model).get("lineage_", []))
+        history = len(self.book.stream.lineage)
         self.book.apply(outcome)
+        stream = self.book.stream
         if self.journal is not None and outcome.notes is not None:
-            model = self.book.model
-            events = vars(model).get("lineage_", [])[history:]
-            K = model.state_.n_clusters if "state_" in vars(model) else 0
+            events = stream.lineage[history:]
+            K = stream.state.n_clusters if stream.phase is Phase.RUNNING else 0
             notes, records = unpacked(outcome.notes), self.reached.records
             take_notes(self.journal, notes, records, self.book.renamed, K, events)
         rejects = tuple(
@@ -124,7 +221,8 @@ class Run:
         return Applied(
             flight.index,
             flight.task.name,
-            self.book.model,
+            self._up_to_date(),
+            stream,
             self.reached,
             outcome.n_rows,
             rejects,
@@ -135,7 +233,7 @@ class Run:
     def _base(self, number: int) -> int | None:
         """Return the version that a task starts from, or None if it is not there yet."""
         version = self.book.version
-        if is_head(self.book.model):
+        if is_head(self.book.stream):
             self.settled = number
             return number if number == version else None
         base = max(number - self.staleness, self.settled)
@@ -168,7 +266,7 @@ class Run:
         snapshot, updates = self.book.since(version, base)
         before = None if self.journal is None else begin(self.journal, self.reached.records)
         about = (name_of(partition, index), self.options, self.reached.schema, before, start)
-        head = self.staleness > 0 and is_head(self.book.model)
+        head = self.staleness > 0 and is_head(self.book.stream)
         task = Task(self.name, number, base, snapshot, updates, *about, head)
         where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         block = self.client.compute(partition, **where) if needs_dask(partition) else None
@@ -230,7 +328,7 @@ class Run:
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
             what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
-            raise StreamError(what, self.book.model, self.reached) from error
+            raise StreamError(what, self._up_to_date(), self.reached) from error
 
     def close(self) -> None:
         """Call back what is out, and let workers forget the posterior."""
@@ -240,9 +338,9 @@ class Run:
             self.client.run(forget, self.name, on_error="ignore")
 
 
-def is_head(model: Any) -> bool:
+def is_head(stream: Stream) -> bool:
     """Return whether the first rows are still to decide on something."""
-    if "state_" not in vars(model) or "prefix_" in vars(model):
+    if stream.phase is not Phase.RUNNING:
         return True
-    learner = vars(model).get("_learner")
-    return learner is not None and model.state_.n_observations < learner.n_first
+    learner = stream.learner
+    return learner is not None and stream.state.n_observations < learner.n_first
