@@ -12,9 +12,9 @@ from bnpstream._version import __version__
 from bnpstream.runs.decode import restored
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.model_file import ModelFile
 from bnpstream.runs.model_options import (
-    Mixture,
     ModelOptions,
     OptionError,
     check_times,
