@@ -37,7 +37,7 @@ def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:
         found: dict[str, Any] = {
             "records": n_records,
             "rows": feed.n_rows,
-            "clusters": feed.model.n_clusters_,
+            "clusters": feed.model.n_clusters,
             "reading_seconds": reading,
             "pass_seconds": feed.seconds_in_pass,
             "checkpoint_seconds": saving,

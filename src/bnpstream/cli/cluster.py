@@ -12,7 +12,7 @@ from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.distributed import connect
 from bnpstream.distributed.feed import SharedFeed, check_model, check_source
 from bnpstream.runs.feed import Feed
-from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.sharing import SharingOptions
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start

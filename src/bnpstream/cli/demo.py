@@ -70,7 +70,9 @@ def run_demo(out: Path, *, as_json: bool) -> None:
     )
     began = time.perf_counter()
     with console.status("compiling (first run only) ..."):
-        make_model(MODEL, "counts").partial_fit(images[:1]).predict(images[:1])
+        model = make_model(MODEL, "counts")
+        model.absorb(images[:1])
+        model.log_joint(images[:1])
     compile_seconds = time.perf_counter() - began
 
     source, folder = out / "digits.npz", out / "run"
@@ -81,15 +83,16 @@ def run_demo(out: Path, *, as_json: bool) -> None:
     feed = _stream(folder, source)
 
     run = Run(folder)
-    positions = run.model.predict(images)
+    posterior = run.model.posterior
+    positions = posterior.best(run.model.stream.view(images))
     scores = agreement(labels, positions)
     result = DemoResult(
         feed.n_rows,
         feed.n_rows / feed.seconds_in_pass,
         compile_seconds,
-        run.model.n_clusters_,
-        run.model.total_log_evidence_,
-        run.model.total_log_evidence_ / feed.n_rows,
+        run.model.n_clusters,
+        run.model.log_evidence,
+        run.model.log_evidence / feed.n_rows,
         scores.nmi,
         scores.ari,
         scores.purity,
@@ -116,18 +119,19 @@ def _summaries(
     run: Run, labels: NDArray[np.intp], positions: NDArray[np.intp]
 ) -> list[ClusterSummary]:
     """Return what every cluster turned out to be, the heaviest first."""
-    model = run.model
-    majority, shares = majority_labels(labels, positions, model.n_clusters_)
-    sizes = np.bincount(positions, minlength=model.n_clusters_)
+    posterior = run.model.posterior
+    ids, weights = posterior.ids, posterior.weights
+    majority, shares = majority_labels(labels, positions, ids.size)
+    sizes = np.bincount(positions, minlength=ids.size)
     return [
         ClusterSummary(
-            int(model.cluster_ids_[k]),
-            float(model.weights_[k]),
+            int(ids[k]),
+            float(weights[k]),
             int(sizes[k]),
             int(majority[k]) if sizes[k] else None,
             float(shares[k]) if sizes[k] else None,
         )
-        for k in np.argsort(-model.weights_, kind="stable")
+        for k in np.argsort(-weights, kind="stable")
     ]
 
 

@@ -16,7 +16,6 @@ from bnpstream.cli.errors import INTERRUPTED, close_pipe
 from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.runs.feed import Feed
-from bnpstream.runs.learnt import learnt_of
 from bnpstream.runs.model_file import read_model_file
 from bnpstream.runs.model_options import ModelOptions
 from bnpstream.runs.signals import Interrupts
@@ -121,7 +120,7 @@ def pace_of(given: dict[str, Any]) -> Pace:
 
 def write_answers(answer: Answer) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
-    absorbed, records = answer.model.absorbed_, answer.records
+    absorbed, records = answer.model.absorbed, answer.records
     skipped = len(absorbed.rows.ids) - len(records)
     novelty = absorbed.rows.novelty.tolist()
     lines = []
@@ -165,7 +164,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     """Return what a run has come to, as JSON."""
     status, model = feed.status(), feed.model
     rows = status.rows
-    evidence = model.total_log_evidence_ if rows > 0 else None
+    evidence = model.log_evidence if rows > 0 else None
     tokens = feed.journal.n_tokens
     return {
         "run": None if out is None else str(out),
@@ -173,7 +172,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows": rows,
         "records": status.records,
         "rejects": status.rejects,
-        "clusters": model.n_clusters_ if rows > 0 else 0,
+        "clusters": model.n_clusters if rows > 0 else 0,
         "tokens": tokens,
         "log_evidence": evidence,
         "log_evidence_per_row": None if evidence is None else evidence / rows,
@@ -183,7 +182,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns_of(feed),
-        "learnt": learnt_of(model) if rows > 0 else {},
+        "learnt": model.learnt() if rows > 0 else {},
     }
 
 

@@ -87,9 +87,9 @@ def run_clusters(
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
-            lives_on = survivor(id, run.events() + run.model.lineage_)
+            lives_on = survivor(id, run.events() + run.model.stream.lineage)
             became = "it died" if lives_on is None else f"it lives on as {lives_on}"
-            born = 0 <= id < run.model.state_.next_id
+            born = 0 <= id < run.model.posterior.state.next_id
             raise ValueError(
                 f"there is no cluster {id}: {became if born else 'there never was'}; "
                 "see bnpstream lineage"
@@ -158,8 +158,8 @@ def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
     run = Run(folder)
     events = run.events()
     if id is not None:
-        if not 0 <= id < run.model.state_.next_id:
-            last = run.model.state_.next_id - 1
+        if not 0 <= id < run.model.posterior.state.next_id:
+            last = run.model.posterior.state.next_id - 1
             raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {last}")
         lives_on = survivor(id, events)
         events = [event for event in events if id in (event.id, event.into)]

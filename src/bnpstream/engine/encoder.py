@@ -5,7 +5,7 @@ along with the rows, as the words of a growing vocabulary do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -92,6 +92,14 @@ class Encoder(ABC):
 
     def grow(self, state: MixtureState, window: Window) -> None:  # noqa: B027
         """Add the columns that the rows absorbed last have made known; by default none wait."""
+
+    def words(self) -> Sequence[Hashable] | None:
+        """Return what the columns are called, if they have come along with the rows."""
+        return None
+
+    def means(self, means: Floats) -> Floats:
+        """Return posterior means of the columns that are known, shape (K, columns)."""
+        return means
 
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
         """Return the statistics of some slots as the likelihood's methods expect them."""

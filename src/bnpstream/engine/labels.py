@@ -26,7 +26,7 @@ class Labels(NamedTuple):
     """Responsibility of a new cluster."""
 
 
-def labels_of(stream: Stream, given: Checked, *, anew: bool = False) -> Labels:
+def labels_of(stream: Stream, given: Checked) -> Labels:
     """Return what is said of the rows of the last call of a stream.
 
     The cluster of a row is the likeliest one when it arrived; the likeliest one now if rows were
@@ -38,13 +38,10 @@ def labels_of(stream: Stream, given: Checked, *, anew: bool = False) -> Labels:
         Has just absorbed or kept the rows; while they are kept, a throw-away posterior answers.
     given : Checked
         The rows.
-    anew : bool
-        Whether rows were revisited since they were absorbed.
     """
     answering = stream.answering
     assert answering.last is not None
     absorption = answering.last.own()
-    absorption = absorption._replace(revised=absorption.revised or anew)
     rows, known = absorption.absorbed.rows, answering.posterior.ids
     if not absorption.revised and rows.ids.size == given.n_rows:
         positions = np.searchsorted(known, rows.ids)

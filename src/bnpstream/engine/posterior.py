@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bnpstream.engine.encoder import Encoder
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.likelihoods import Batch
@@ -31,9 +32,8 @@ class Posterior(NamedTuple):
 
     model: Model
     state: MixtureState
+    encoder: Encoder
     kernel_for: Callable[[Model, Batch], KernelArguments | None]
-    statistics_of: Callable[[NDArray[np.int64]], Floats]
-    """Slots -> their statistics, as the likelihood's methods expect them."""
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -54,12 +54,21 @@ class Posterior(NamedTuple):
 
     def statistics(self, slots: NDArray[np.integer]) -> Floats:
         """Return the statistics of some slots; the first free one is the prior."""
-        return self.statistics_of(slots.astype(np.int64, copy=False))
+        return self.encoder.statistics(self.state, slots.astype(np.int64, copy=False))
 
     def means(self, slots: NDArray[np.integer] | None = None) -> Floats:
         """Return the posterior mean parameters of some slots, by default of all in order."""
         chosen = self.order if slots is None else slots
-        return self.model.likelihood.posterior_mean(self.statistics(chosen))
+        return self.encoder.means(self.model.likelihood.posterior_mean(self.statistics(chosen)))
+
+    def mean(self, k: int) -> Floats:
+        """Return the posterior mean parameters of the cluster at a position in `ids`."""
+        mean: Floats = self.means(self.order[k : k + 1])[0]
+        return mean
+
+    def statistic(self, k: int, column: int) -> float:
+        """Return one of the summed statistics of a cluster; -1 is the last."""
+        return float(self.state.candidates[self.order[k : k + 1], [column]].sum())
 
     def log_joint(
         self, batch: Batch, *, log_cut: float = NEGLIGIBLE, new: bool = True

@@ -297,8 +297,7 @@ class Stream:
     def posterior(self) -> Posterior:
         """Return what can be read off the posterior; while rows are kept, a throw-away one."""
         stream = self.answering
-        statistics_of = partial(stream.encoder.statistics, stream.state)
-        return Posterior(stream.model, stream.state, stream.kernel, statistics_of)
+        return Posterior(stream.model, stream.state, stream.encoder, stream.kernel)
 
     @property
     def answering(self) -> "Stream":
@@ -313,7 +312,7 @@ class Stream:
         """Return a throw-away stream of the rows kept so far."""
         other = Stream(self._given_prior, deepcopy(self.encoder), self.settings)
         other.prefix, other.phase = self.prefix, Phase.PREFIX
-        other._begin()
+        other.begin()
         return other
 
     def view(self, rows: Any) -> Batch:
@@ -378,8 +377,8 @@ class Stream:
         self._provisional = None
         return None
 
-    def _begin(self) -> Absorption:
-        """Absorb all rows that were kept, with what they say of what is open."""
+    def begin(self) -> Absorption:
+        """Absorb all rows that were kept now, with what they say of what is open."""
         return self._begin_with(self.encoder, self.prefix)
 
     def _begin_with(self, encoder: Encoder, prefix: Prefix) -> Absorption:
@@ -528,7 +527,7 @@ class Stream:
         """
         if self.phase is Phase.EMPTY:
             raise ValueError("there is nothing to finish: no row has been given so far")
-        began = self._begin() if self.phase is Phase.PREFIX else None
+        began = self.begin() if self.phase is Phase.PREFIX else None
         if began is None and self.progress is None:
             self.epochs = []
         if self.learner is not None:
@@ -573,7 +572,7 @@ class Stream:
             Sweeps at most.
         """
         if self.phase is Phase.PREFIX:
-            self._begin()
+            self.begin()
         state, model, visits, sites = self.state, self.model, self.visits, self.window.sites
         sweeps = require_whole("n_passes", n_sweeps, 1)
         if not (self.settings.keep_sites and sites.n_visited == state.n_observations):

@@ -1,6 +1,6 @@
 """Documents over a vocabulary that grows: words are known from the first document that has them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +109,14 @@ class GrowingVocabulary(Encoder):
     def view(self, rows: Documents) -> Batch:
         """Return documents; words that are not known count as unknown."""
         return DocumentBatch.of(rows.words, self.vocabulary.numbers)
+
+    def words(self) -> Sequence[Hashable]:
+        """Return the words so far."""
+        return self.vocabulary.words
+
+    def means(self, means: Floats) -> Floats:
+        """Return the probabilities of known words; those not seen so far come first."""
+        return means[:, 1:]
 
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
         """Return the statistics of some clusters: unknown words, known ones, length."""

@@ -129,10 +129,6 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         assert isinstance(encoder, GrowingVocabulary)
         return encoder.vocabulary
 
-    def means_of(self, slots: NDArray[np.integer]) -> Floats:
-        """Return the word probabilities of the clusters in some slots of `state_`."""
-        return super().means_of(slots)[:, 1:]  # words not seen so far come first
-
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
         """Return the n likeliest words of every cluster and their probabilities.
 
@@ -148,10 +144,6 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         """
         require_whole("n", n, 1)
         return self.top_features(n)
-
-    def column_names(self) -> Any:
-        """Return the words."""
-        return self.vocabulary_.words
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -158,8 +158,12 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         stream = self._new_stream(X, all_rows=True)
         given = stream.check(self._rows(X), sample_weight, timestamps)
         stream.absorb(given)
+        if stream.phase is Phase.PREFIX:
+            stream.begin()
+        labels = labels_of(stream, given)
         stream.finish()
-        labels = labels_of(stream, given, anew=stream.revisits)
+        if stream.revisits:
+            labels = self._relabelled(stream, X, labels)
         self._remember(X, reset=True)  # the model stays what it was until the new one is ready
         stream.configure(stream.settings, all_rows=False)
         self._stream, self._used, self._given = stream, self._parameters(), None
@@ -228,9 +232,7 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         with matching_columns(self, X):
             stream.refine(self._rows(X), sample_weight, n_sweeps=n_passes)
         self._remember(X, reset=False)
-        best, ids, shares = stream.posterior.assigned(stream.view(self._rows(X)))
-        before = self._described
-        labels = Labels(best, ids, shares, before.log_evidence, before.novelty)
+        labels = self._relabelled(stream, X, self._described)
         self._labels, self._given = _without_gaps(labels), None
         return self
 
@@ -265,6 +267,11 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         for name in FITTED:
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
+
+    def _relabelled(self, stream: Stream, X: Any, before: Labels) -> Labels:
+        """Return labels of rows as the posterior sees them now; what was said on arrival stays."""
+        best, ids, shares = stream.posterior.assigned(stream.view(self._rows(X)))
+        return Labels(best, ids, shares, before.log_evidence, before.novelty)
 
     # What the stream has found.
 
@@ -587,7 +594,9 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
 
     def column_names(self) -> Any:
         """Return what the columns are called, or None if they have no names."""
-        return getattr(self, "feature_names_in_", getattr(self, "names_", None))
+        words = None if self._stream is None else self._fitted.encoder.words()
+        named = getattr(self, "feature_names_in_", getattr(self, "names_", None))
+        return named if words is None else words
 
     def sample(
         self, n_samples: int = 1, *, random_state: int | np.random.Generator = 0, **options: Any

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtr, gammaincinv
 
 from bnpstream.likelihoods.batch import Floats
 
@@ -154,8 +154,9 @@ def _variance_of_close_pairs(values: Floats, floor: Floats) -> Floats:
         return ceiling
 
     sizes = np.arange(1, D + 1)
-    reach = np.asarray(chi2.ppf(CLOSE, sizes))[shared - 1]
-    inflation = CLOSE / np.asarray(chi2.cdf(chi2.ppf(CLOSE, sizes), sizes + 2))[shared - 1]
+    quantiles = 2.0 * gammaincinv(sizes / 2, CLOSE)  # of chi2 with so many degrees of freedom
+    reach = np.asarray(quantiles)[shared - 1]
+    inflation = CLOSE / np.asarray(chdtr(sizes + 2, quantiles))[shared - 1]
     distance = halves @ (1.0 / ceiling) / shared
     nearest = min(NEIGHBOURS / (len(values) - 1), 1.0)
     variance: Floats = np.clip(ceiling * np.quantile(distance, nearest), floor, ceiling)

@@ -1,7 +1,7 @@
 """Which features tell clusters apart: how clusters are described to people."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -38,7 +38,7 @@ class Portrayed(Protocol):
     """Clusters that are described: their means are read one at a time, as they are long."""
 
     @property
-    def weights(self) -> Sequence[float]:
+    def weights(self) -> Floats:
         """Return every cluster's share of the stream."""
 
     def mean(self, k: int) -> Floats:

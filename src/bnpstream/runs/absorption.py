@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from bnpstream.likelihoods.errors import RowError
-from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.mixture import Mixture
 from bnpstream.sources import Records, Reject
 
 T = TypeVar("T")
@@ -56,9 +56,7 @@ def absorb_sound(
     part, refused : Records, Reject or None
         As in `sound_parts`.
     """
-
-    def absorb(part: Records) -> None:
-        model.partial_fit(part.rows, timestamps=part.times or None)
-
-    for part, _, refused in sound_parts(records, absorb, name):
+    for part, _, refused in sound_parts(
+        records, lambda part: model.absorb(part.rows, part.times or None), name
+    ):
         yield part, refused

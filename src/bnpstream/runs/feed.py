@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bnpstream.estimators import StreamingMixture
 from bnpstream.mixture import Event
 from bnpstream.runs.absorption import absorb_sound
 from bnpstream.runs.journal import Journal
-from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions, Sharing
 from bnpstream.runs.signals import InterruptedJobError, Interrupts
@@ -39,7 +38,7 @@ class Feed:
 
     Parameters
     ----------
-    model : StreamingMixture or DocumentMixture
+    model : Mixture
         Changed in place.
     source : Source
         Where rows come from.
@@ -177,7 +176,7 @@ class Feed:
                 continue
             n_absorbed += len(part)
             if answer is not None:
-                answer(Answer(part, self.model, self.model.provisional_))
+                answer(Answer(part, self.model, self.model.provisional))
         self.check_any(n_absorbed, len(records), rejects)
         self.move_on(rejects, records.end(self.records), position)
 
@@ -220,20 +219,19 @@ class Feed:
             self.seconds_in_pass += time.perf_counter() - began
             if refused is None:
                 self._note(part)
-                if isinstance(self.model, StreamingMixture):
-                    self.model.epochs_ = []  # of this call: a checkpoint is not to depend on calls
+                self.model.stream.epochs = []  # of this call: a checkpoint does not depend on calls
             yield part, refused
             began = time.perf_counter()
 
     def _note(self, records: Records | None) -> None:
         """Note what became of the rows, and take over the history of clusters."""
-        if self.model.provisional_:
+        if self.model.provisional:
             assert records is not None
-            self.journal.wait(records, self.model._open_likelihood())
+            self.journal.wait(records, self.model.likelihood)
             return
-        absorbed = self.model.absorbed_
+        absorbed = self.model.absorbed
         events = self._take_events()
-        self.journal.note(records, absorbed, events, self.model._open_likelihood())
+        self.journal.note(records, absorbed, events, self.model.likelihood)
         self.note_evidence(float(absorbed.rows.log_evidence.mean()))
 
     def note_evidence(self, mean: float) -> None:
@@ -243,7 +241,7 @@ class Feed:
 
     def _take_events(self) -> list[Event]:
         """Move the history of clusters from the model to the run directory."""
-        events, self.model.lineage_ = self.model.lineage_, []
+        events, self.model.stream.lineage = self.model.stream.lineage, []
         self.log_events(events)
         return events
 
@@ -258,8 +256,8 @@ class Feed:
         """End the stream: absorb what waits, revisit what the window holds, step by step."""
         if self.n_rows == 0:
             return
-        waiting = self.model.provisional_
-        for _ in self.model.finishing():
+        waiting = self.model.provisional
+        for _ in self.model.stream.finishing():
             if waiting:
                 self._note(None)
                 waiting = False
@@ -277,12 +275,12 @@ class Feed:
     def status(self, stage: str | None = None) -> Status:
         """Return where the job stands."""
         seconds = time.perf_counter() - self._started
-        provisional = self.n_rows > 0 and self.model.provisional_
+        provisional = self.n_rows > 0 and self.model.provisional
         return Status(
             self.n_rows,
             self.records,
             self.journal.n_rejects,
-            0 if self.n_rows == 0 or provisional else self.model.n_clusters_,
+            0 if self.n_rows == 0 or provisional else self.model.n_clusters,
             self._evidence,
             seconds,
             (self.n_rows - self._rows_before) / max(seconds, 1e-9),
@@ -331,7 +329,7 @@ class Feed:
         if self.writer is None:
             return
         began = time.perf_counter()
-        tensors, notes = self.model.to_tensors(), self.journal.tensors()
+        tensors, notes = self.model.tensors(), self.journal.tensors()
         document = {
             **tensors.document,
             "journal": notes.document,

@@ -12,7 +12,8 @@ import orjson
 
 from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.runs.decode import restored
-from bnpstream.runs.model_options import GIVEN, Mixture, ModelOptions, OptionError, make_model
+from bnpstream.runs.mixture import Mixture
+from bnpstream.runs.model_options import GIVEN, ModelOptions, OptionError, make_model
 from bnpstream.sources.records import Kind
 from bnpstream.storage.files import write_atomically
 

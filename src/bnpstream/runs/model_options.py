@@ -3,12 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from bnpstream.estimators import DocumentMixture, StreamingMixture
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
+from bnpstream.runs.mixture import Mixture
 from bnpstream.sources.records import Kind
-
-Mixture = StreamingMixture | DocumentMixture
 
 GIVEN = ("concentration", "discount", "tilt")
 """Parameters of priors that can be given, as far as a prior has them."""
@@ -146,47 +144,51 @@ def make_prior(options: ModelOptions) -> Prior:
         raise OptionError(str(error)) from error
 
 
+SETTINGS = {
+    "threshold": "new_cluster_threshold",
+    "engine": "engine",
+    "max_clusters": "max_clusters",
+    "max_memory": "max_memory",
+    "prefix_rows": "prefix_rows",
+    "merge_threshold": "merge_threshold",
+}
+"""Options that are settings of a stream as they are."""
+
+
 def make_model(options: ModelOptions, kind: Kind) -> Mixture:
-    """Return an estimator for rows of a kind; OptionError says which setting does not fit them."""
+    """Return a model for rows of a kind; OptionError says which setting does not fit them."""
     prior = make_prior(options)
-    shared: dict[str, Any] = {}
-    if options.engine is not None:
-        shared["engine"] = options.engine
-    if options.threshold is not None:
-        shared["new_cluster_threshold"] = options.threshold
-    if options.max_clusters is not None:
-        shared["max_clusters"] = options.max_clusters
-    if options.max_memory is not None:
-        shared["max_memory"] = options.max_memory
-    if options.prefix_rows is not None:
-        shared["prefix_rows"] = options.prefix_rows
+    settings = {
+        name: value
+        for option, name in SETTINGS.items()
+        if (value := getattr(options, option)) is not None
+    } | _revisits(options)
     if options.half_life is not None:
-        shared["half_life"] = half_life_of(options.half_life).value
+        settings["half_life"] = half_life_of(options.half_life).value
     if kind == "documents":
         _refuse_for_documents(options)
-        return _checked(DocumentMixture(prior, **shared))
+    try:
+        if kind == "documents":
+            return Mixture.of_documents(prior, settings)
+        return Mixture.of_columns(prior, _likelihood(options, kind), settings)
+    except OptionError:
+        raise
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+
+
+def _revisits(options: ModelOptions) -> dict[str, Any]:
+    """Return the settings of a stream that say which rows are revisited, and how often."""
+    if options.revisits is not None and options.revisit is None:
+        raise OptionError("--revisits says how often the rows of --revisit are seen: give both")
     if (passes := options.passes or 1) > 1:
         if options.revisit is not None:
             raise OptionError("--passes revisits all rows and --revisit the last ones: give one")
-        shared |= {"revisit": "all", "n_revisits": passes - 1}
-    elif options.revisit is not None:
-        shared |= {"revisit": options.revisit}
-        if options.revisits is not None:
-            shared |= {"n_revisits": options.revisits}
-    if options.revisits is not None and options.revisit is None:
-        raise OptionError("--revisits says how often the rows of --revisit are seen: give both")
-    if options.merge_threshold is not None:
-        shared["merge_threshold"] = options.merge_threshold
-    return _checked(StreamingMixture(prior, _likelihood(options, kind), **shared))
-
-
-def _checked(model: Mixture) -> Mixture:
-    """Return a model; OptionError names a setting that is wrong, before a row comes."""
-    try:
-        model.check_parameters()
-    except ValueError as error:
-        raise OptionError(str(error)) from error
-    return model
+        return {"revisit": "all", "n_revisits": passes - 1}
+    if options.revisit is None:
+        return {}
+    often = {} if options.revisits is None else {"n_revisits": options.revisits}
+    return {"revisit": options.revisit, **often}
 
 
 def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
@@ -209,9 +211,6 @@ def _refuse_for_documents(options: ModelOptions) -> None:
     refused = {
         "--alpha": options.alpha is not None,
         "--likelihood": options.likelihood is not None,
-        "--passes": (options.passes or 1) > 1,
-        "--revisit": options.revisit is not None,
-        "--merge-threshold": options.merge_threshold is not None,
     }
     for name, given in refused.items():
         if given:

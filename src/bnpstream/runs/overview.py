@@ -17,8 +17,7 @@ from bnpstream.runs.description import (
     RunDescription,
     TreeDescription,
 )
-from bnpstream.runs.learnt import learnt_of
-from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
 from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
@@ -45,7 +44,7 @@ class Run:
         What the records are.
     source_options : Options
         What the run was told about its source.
-    model : StreamingMixture or DocumentMixture
+    model : Mixture
         As of the last checkpoint.
     members : dict
         Which clusters of the checkpoint every cluster is made of.
@@ -68,13 +67,13 @@ class Run:
         self.journal = found.journal
         if self.document["rows"] == 0:
             raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
-        self.members = {int(id): [int(id)] for id in self.model.cluster_ids_}
+        self.members = {int(id): [int(id)] for id in self.model.posterior.ids}
 
     def coarsened(self, n_clusters: int) -> "Run":
         """Return the run with its clusters merged into so many; nothing is written."""
-        run, tree = copy(self), self.model.merge_tree(n_clusters)
+        run, tree = copy(self), self.model.posterior.merge_tree(n_clusters)
         run.model = self.model.coarsened(n_clusters, tree)
-        run.members = {int(id): [] for id in run.model.cluster_ids_}
+        run.members = {int(id): [] for id in run.model.posterior.ids}
         for id, group in zip(tree.ids.tolist(), tree.cut(n_clusters).tolist(), strict=True):
             run.members[group].append(id)
         return run
@@ -85,8 +84,7 @@ class Run:
 
     def names(self) -> list[str]:
         """Return what the columns are called; documents of any words have none."""
-        n_features = getattr(self.model, "n_features_in_", 0)
-        return list(self.schema.names or map(str, range(n_features)))
+        return list(self.schema.names or map(str, range(self.model.n_features or 0)))
 
     def describe(
         self,
@@ -107,23 +105,24 @@ class Run:
             Whether to say how clusters form groups.
         """
         model, document, trend = self.model, self.document, self.journal.trend
-        order = np.argsort(-model.weights_, kind="stable")
+        posterior = model.posterior
+        ids, weights = posterior.ids, posterior.weights
+        order = np.argsort(-weights, kind="stable")
         events = self.events()
         born = {event.id: event.n_observations for event in events if event.kind == "birth"}
-        likelihood = model.likelihood_
-        features = likelihood.describe(self.names(), _Clusters(model))
+        likelihood = posterior.model.likelihood
+        features = likelihood.describe(self.names(), posterior)
         kind: Literal["words", "columns", "pixels"] = likelihood.feature_kind
         means = None
         if image_shape is not None:
-            kind, means = "pixels", model.means_
+            kind, means = "pixels", posterior.means()
             height, width = image_shape
             if means.shape[1] != height * width:
                 raise ValueError(
                     f"--image {height}x{width} is {height * width} pixels, but rows have "
                     f"{means.shape[1]} columns"
                 )
-        ids, weights = model.cluster_ids_, model.weights_
-        masses = model.state_.masses[np.argsort(model.state_.ids)]
+        masses = posterior.state.masses[posterior.order]
         clusters = [
             ClusterDescription(
                 int(ids[k]),
@@ -148,8 +147,8 @@ class Run:
             document["rejects"],
             None if kind == "pixels" else self.journal.n_tokens,
             document["seconds"],
-            model.total_log_evidence_,
-            model.n_clusters_,
+            model.log_evidence,
+            model.n_clusters,
             clusters,
             trend.ends(),
             (trend.evidence[: trend.n_bins] / np.maximum(widths, 1)).tolist(),
@@ -158,7 +157,7 @@ class Run:
             Counter(self.journal.reasons).most_common(),
             {
                 "model": {**self.config["model"], "estimator": repr(self.model)},
-                "learnt": learnt_of(self.model),
+                "learnt": self.model.learnt(),
                 "source": {**self.config["source"], "schema": self.config["schema"]},
                 "begun": {"created": self.config["created"]},
             },
@@ -180,28 +179,28 @@ class Run:
 
     def _tree(self, n_features: int, *, pixels: bool) -> TreeDescription | None:
         """Return the tree of merges and its groups at a few levels; None for a few clusters."""
-        wanted = [n for n in LEVELS if n < self.model.n_clusters_]
+        wanted = [n for n in LEVELS if n < self.model.n_clusters]
         if not wanted:
             return None
-        tree = self.model.merge_tree(min(GROUPS, wanted[-1]))
+        tree = self.model.posterior.merge_tree(min(GROUPS, wanted[-1]))
         levels: list[list[GroupDescription]] = []
         for n, coarser in zip(wanted, [1, *wanted], strict=False):
             groups, above = tree.cut(n), tree.cut(coarser)
-            model = self.model.coarsened(n, tree)
-            clusters = _Clusters(model)
-            features = model._model().likelihood.describe(self.names(), clusters)
+            coarse = self.model.coarsened(n, tree).posterior
+            features = coarse.model.likelihood.describe(self.names(), coarse)
             parents = dict(zip(groups.tolist(), above.tolist(), strict=True))
             level = []
-            for k in np.argsort(-model.weights_, kind="stable"):
-                id = int(model.cluster_ids_[k])
+            weights = coarse.weights
+            for k in np.argsort(-weights, kind="stable"):
+                id = int(coarse.ids[k])
                 level.append(
                     GroupDescription(
                         id,
-                        float(model.weights_[k]),
+                        float(weights[k]),
                         int((groups == id).sum()),
                         parents[id],
                         *features.of(int(k), n_features),
-                        clusters.mean(int(k)).tolist() if pixels else None,
+                        coarse.mean(int(k)).tolist() if pixels else None,
                     )
                 )
             levels.append(level)
@@ -214,19 +213,3 @@ def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
     if schema.names is not None or n is None or n < 16 or isqrt(n) ** 2 != n:
         return None
     return isqrt(n), isqrt(n)
-
-
-class _Clusters:
-    """Clusters of a model to be described, in the order of their ids."""
-
-    def __init__(self, model: Mixture) -> None:
-        self._model, self._order = model, np.argsort(model.state_.ids)
-        self.weights: list[float] = model.weights_.tolist()
-
-    def mean(self, k: int) -> Floats:
-        """Return the mean parameters of a cluster."""
-        return self._model.means_of(self._order[k : k + 1])[0]
-
-    def statistic(self, k: int, column: int) -> float:
-        """Return one of the summed statistics of a cluster; -1 is the last."""
-        return float(self._model.state_.candidates[self._order[k : k + 1], [column]].sum())

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from bnpstream.evaluation import agreement
 from bnpstream.runs.absorption import sound_parts
-from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.overview import Run
 from bnpstream.sources import Records, Source, open_source
 
@@ -83,7 +83,7 @@ def evaluate(
     labels : ndarray of shape (n,), optional
         True labels of all records, rejected ones included.
     """
-    likelihood = run.model._open_likelihood()
+    likelihood = run.model.likelihood
     total, orders, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
     found, numbers = [], []
     for records, joint in _scored(run.model, source, batch_rows):
@@ -113,7 +113,7 @@ def evaluate(
         total / documents,
         None if counted is None else total / counted,
         None if counted is None else float(np.exp((orders - total) / counted)),
-        run.model.n_clusters_,
+        run.model.n_clusters,
         int(np.unique(positions).size),
         **scores,
     )
@@ -123,7 +123,7 @@ def predict(
     run: Run, source: Source, batch_rows: int = 1024
 ) -> Iterator[tuple[Records, list[Prediction]]]:
     """Yield batches of records and where each belongs; nothing is absorbed."""
-    ids = run.model.cluster_ids_
+    ids = run.model.posterior.ids
     for records, blocks in _scored(run.model, source, batch_rows):
         found: list[Prediction] = []
         for joint in blocks:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bnpstream._version import __version__
-from bnpstream.estimators import DocumentMixture, StreamingMixture
 from bnpstream.runs.decode import restored
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.model_file import ModelFile
 from bnpstream.runs.model_options import (
-    Mixture,
     ModelOptions,
     OptionError,
     check_times,
@@ -38,11 +37,6 @@ from bnpstream.storage import (
     read_names,
 )
 from bnpstream.storage.logs import Mark
-
-ESTIMATORS: dict[str, type[Mixture]] = {
-    "StreamingMixture": StreamingMixture,
-    "DocumentMixture": DocumentMixture,
-}
 
 
 @dataclass(frozen=True)
@@ -240,7 +234,7 @@ def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
         partitions = None if parts is None else restored(Partitions, parts)
         if partitions is not None and partitions.done < 0:
             raise ValueError(f"partitions is {partitions}")
-        model = ESTIMATORS[document["model"]["estimator"]].from_tensors(found)
+        model = Mixture.of(found)
         journal = Journal.of(found.arrays, document["journal"], schema.names)
         marks = marks_of(document)
         return Checkpoint(document, totals, model, journal, position, marks, partitions)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bnpstream.runs.model_options import Mixture
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.sharing import Partitions
 from bnpstream.sources import Records
 

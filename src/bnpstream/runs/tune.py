@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any, NamedTuple
 
+from bnpstream import estimators
 from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.priors import PARAMETERS
 from bnpstream.runs.feed import Feed
@@ -136,10 +137,11 @@ def tune(
         points = options_grid(options.model, values, kind)
         models = [make_model(point, kind) for point in points]
         rows, rejects = read_prefix(source, points[0], plan.rows, on_batch)
-    varied = [name for name in ("prior", "likelihood") if name in models[0].get_params()]
-    grid = [{name: [getattr(model, name)] for name in varied} for model in models]
+    estimator = getattr(estimators, models[0].estimator)(**models[0].parameters)
+    varied = [name for name in ("prior", "likelihood") if name in models[0].parameters]
+    grid = [{name: [model.parameters[name]] for name in varied} for model in models]
     result = grid_search(
-        models[0],
+        estimator,
         rows,
         grid,
         n_prefix=plan.rows,
