@@ -1,5 +1,7 @@
 """What the tests of posteriors share: their bits, their free slots, the compiled response."""
 
+import json
+
 import numpy as np
 from numba import njit
 
@@ -18,6 +20,23 @@ def bits(state):
     """Return every byte of a posterior that means something."""
     parts = (state.statistics, state.masses, state.log_vacancy, state.ids)
     return [part.tobytes() for part in (*parts, state.arrays.counters, state.arrays.totals)]
+
+
+PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_", "novelty_")
+
+
+def everything(model):
+    """Return all that a fitted estimator is made of, byte by byte."""
+    arrays, document = model.to_tensors()
+    return (
+        bits(model.state_),
+        {name: getattr(model, name).tobytes() for name in PER_ROW},
+        list(model.lineage_),
+        list(model.epochs_),
+        json.dumps(document, sort_keys=True),
+        {name: (x.dtype.str, x.shape, x.tobytes()) for name, x in arrays.items()},
+        repr((model.prior_, model.likelihood_)),
+    )
 
 
 def assert_free_slots_are_zero(state):

@@ -43,7 +43,7 @@ def bits(model):
     """Return every byte of a model that means something."""
     state = model.state_
     parts = (
-        model._statistics(np.arange(state.n_clusters)),
+        model.stream_.posterior.statistics(np.arange(state.n_clusters)),
         model.vocabulary_.likelihood.alpha[: len(model.vocabulary_) + 1],
         state.masses,
         state.log_vacancy,
@@ -52,6 +52,12 @@ def bits(model):
         state.arrays.totals,
     )
     return [model.vocabulary_.words, *(part.tobytes() for part in parts)]
+
+
+def cluster_lengths(model):
+    """Return how many words every cluster has, in the order of ids."""
+    posterior = model.stream_.posterior
+    return posterior.statistics(posterior.order)[:, -1]
 
 
 def in_parts(model, rows, cuts):
@@ -151,8 +157,8 @@ def test_unknown_words_count_as_what_is_left(engine):
     base, J = model.vocabulary_.base, len(model.vocabulary_)
     row = {"w1": 2, "c3": 1}
     strange = {**row, "never": 2, "neither": 1}
-    scores = model._log_joint([row, strange])[0]
-    lengths = np.append(model._statistics(model._order())[:, -1], 0.0) + base.A
+    scores = model.log_joint([row, strange])[0]
+    lengths = np.append(cluster_lengths(model), 0.0) + base.A
     rest = base.rest(J)
     expected = sum(math.log(rest + j) for j in range(3))  # all three tokens are of one kind
     expected -= gammaln(lengths + 6) - gammaln(lengths + 3)
@@ -166,7 +172,7 @@ def test_unknown_words_count_as_what_is_left(engine):
 def test_means_leave_room_for_unknown_words():
     model = DocumentMixture(NIG, spread=100.0).partial_fit(documents(7))
     assert model.means_.shape == (model.n_clusters_, len(model.vocabulary_))
-    base, lengths = model.vocabulary_.base, model._statistics(model._order())[:, -1]
+    base, lengths = model.vocabulary_.base, cluster_lengths(model)
     left = base.rest(len(model.vocabulary_)) / (base.A + lengths)
     np.testing.assert_allclose(1.0 - model.means_.sum(axis=1), left, rtol=1e-9)
 
@@ -199,7 +205,7 @@ def test_spread_is_the_number_of_words_in_the_prefix():
     for stop in (10, 24, 25, 60):
         model.partial_fit(rows[model.n_samples_seen_ if hasattr(model, "state_") else 0 : stop])
         assert model.vocabulary_.base.spread == len(set().union(*rows[: min(stop, 25)]))
-        assert len(model.prefix_) == (stop if stop < 25 else 0)
+        assert model.provisional_ == (stop < 25)
         assert model.n_samples_seen_ == stop
         assert model.labels_.size == model.log_evidence_.size
 

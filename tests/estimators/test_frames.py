@@ -186,7 +186,7 @@ def test_a_likelihood_given_in_mid_stream_takes_over():
     for other in (wider, rounder):
         model.set_params(likelihood=other)
         reference = StreamingMixture(likelihood=other, engine="reference").partial_fit(HOLES)
-        reference.state_ = model.state_.copy()
+        reference.stream_.resume(model.state_.copy(), reference.window_, reference.lineage_)
         found, expected = model.score_samples(HOLES), reference.score_samples(HOLES)
         np.testing.assert_allclose(found, expected, rtol=1e-10)
         assert model.likelihood_ is other

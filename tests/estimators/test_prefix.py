@@ -17,7 +17,7 @@ from bnpstream import (
     Product,
     StreamingMixture,
 )
-from states import bits
+from states import bits, everything
 
 ROWS, PREFIX = 60, 25
 CUTS = [[PREFIX], [PREFIX - 1], [PREFIX + 1], [1, 2, 24, 26, 40], list(range(1, ROWS)), [10, 20]]
@@ -106,7 +106,7 @@ def test_rows_beyond_the_prefix_do_not_change_what_is_learnt():
     one = mixture("gaussian").partial_fit(table)
     other = mixture("gaussian").partial_fit(np.vstack([table[:PREFIX], 1e3 + table[PREFIX:]]))
     assert repr(one.likelihood_) == repr(other.likelihood_)
-    learnt, scale = Gaussian().informed(table[:PREFIX]), one._learner.scale
+    learnt, scale = Gaussian().informed(table[:PREFIX]), one.stream_.learner.scale
     np.testing.assert_array_equal(one.likelihood_.mean, learnt.mean)
     np.testing.assert_array_equal(one.likelihood_.covariance, scale * learnt.covariance)
     assert not np.array_equal(one.likelihood_.mean, Gaussian().informed(table).mean)
@@ -121,7 +121,7 @@ def test_a_throw_away_model_answers_while_the_prefix_fills(stream):
         start = {4: 0, 11: 4}.get(stop, 11)
         for each in (model, silent):
             each.partial_fit(rows_of(table, start, stop))
-        assert "prefix_" in vars(model)
+        assert model.provisional_
         fresh = mixture(stream).fit(rows_of(table, 0, stop))
         assert bits(model.state_) == bits(fresh.state_)
         assert model.n_samples_seen_ == stop
@@ -139,7 +139,7 @@ def test_a_throw_away_model_answers_while_the_prefix_fills(stream):
         assert len(model.lineage_) == fresh.n_clusters_
     for each in (model, silent):
         each.partial_fit(rows_of(table, PREFIX - 1, ROWS))
-        assert "prefix_" not in vars(each)
+        assert not each.provisional_
     assert bits(model.state_) == bits(silent.state_)
 
 
@@ -147,9 +147,9 @@ def test_a_throw_away_model_answers_while_the_prefix_fills(stream):
 def test_finish_absorbs_what_was_kept(options):
     table = holes()[:10]
     model = mixture("auto", **options).partial_fit(table[:4]).partial_fit(table[4:])
-    assert "prefix_" in vars(model)
+    assert model.provisional_
     model.finish()
-    assert "prefix_" not in vars(model)
+    assert not model.provisional_
     assert bits(model.state_) == bits(mixture("auto", **options).fit(table).state_)
     assert model.partial_fit(table).n_samples_seen_ == 20
 
@@ -195,22 +195,17 @@ def test_the_caller_may_reuse_its_array_while_rows_are_kept():
 def test_sparse_whole_numbers_are_counts_whatever_comes():
     counts = csr_array(np.round(np.abs(real())).astype(int))
     model = mixture("auto").partial_fit(counts[:2])
-    assert isinstance(model.prefix_.likelihood, DirichletMultinomial)
+    assert model.provisional_
     assert isinstance(model.likelihood_, DirichletMultinomial)
 
 
 def test_what_is_given_waits_for_nothing():
     counts = csr_array(np.round(np.abs(real())).astype(int))
     model = StreamingMixture("nig", DirichletMultinomial(0.1)).partial_fit(counts[:2])
-    assert "prefix_" not in vars(model)
+    assert not model.provisional_
 
 
 # --- bad rows -------------------------------------------------------------------------------------
-
-
-def kept(model):
-    prefix = model.prefix_
-    return prefix.n_rows, prefix.n_last, prefix.rows().tobytes(), sorted(vars(model))
 
 
 BAD = [
@@ -226,10 +221,10 @@ BAD = [
 @pytest.mark.parametrize(("bad", "message"), BAD)
 def test_a_bad_row_while_the_prefix_fills_is_refused_and_nothing_changes(bad, message):
     model = mixture("gaussian").partial_fit(real()[:7])
-    before = kept(model)
+    before = everything(model)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(bad)
-    assert kept(model) == before
+    assert everything(model) == before
     model.partial_fit(real()[7:])
     assert bits(model.state_) == bits(mixture("gaussian").partial_fit(real()).state_)
 
@@ -250,12 +245,12 @@ def test_a_row_that_does_not_suit_the_family_just_learnt_is_refused(start):
     model = mixture("auto")
     if start:
         model.partial_fit(table[:start])
-    before = kept(model) if start else dict(vars(model))
+    before = everything(model) if start else dict(vars(model))
     spoilt = table[start:].copy()
     spoilt[40 - start, 1] = np.nan
     with pytest.raises(ValueError, match=f"row {40 - start}, column 1 is missing.*Diagonal"):
         model.partial_fit(spoilt)
-    assert (kept(model) if start else vars(model)) == before
+    assert (everything(model) if start else vars(model)) == before
     model.partial_fit(table[start:])
     assert bits(model.state_) == bits(mixture("auto").partial_fit(table).state_)
 

@@ -103,7 +103,8 @@ def test_public_arrays_are_in_order_of_id_whatever_the_slots():
     order = np.random.default_rng(5).permutation(model.n_clusters_)
     for part in STATE_PARTS:
         getattr(model.state_, part)[:] = getattr(model.state_, part)[order].copy()
-    model.state_ = model.state_.copy()  # without the screen of the slots as they were
+    # Without the screen of the slots as they were:
+    model.stream_.resume(model.state_.copy(), model.window_, model.lineage_)
     assert (np.diff(model.cluster_ids_) > 0).all()
     after = [model.weights_, model.means_, model.predict_proba(X), model.predict_ids(X)]
     for one, other in zip(before, after, strict=True):
@@ -113,7 +114,7 @@ def test_public_arrays_are_in_order_of_id_whatever_the_slots():
 def test_a_large_prediction_is_made_in_blocks(monkeypatch):
     model = StreamingMixture("nig").fit(X)
     expected = model.score_samples(X)
-    monkeypatch.setattr("bnpstream.estimators.reading.SCORED_CELLS", 7 * (model.n_clusters_ + 1))
+    monkeypatch.setattr("bnpstream.engine.posterior.SCORED_CELLS", 7 * (model.n_clusters_ + 1))
     np.testing.assert_array_equal(model.score_samples(X), expected)
     np.testing.assert_allclose(model.score(X), expected.mean(), rtol=1e-12)
 
@@ -187,10 +188,12 @@ def test_asking_before_fitting_says_so(method):
         getattr(StreamingMixture(), method)(X)
 
 
-def test_default_threshold_is_a_tenth_or_the_discount():
-    assert StreamingMixture("dp")._settings().new_cluster_threshold == 0.1
-    assert StreamingMixture("nig")._settings().new_cluster_threshold == 0.5
-    assert StreamingMixture(PitmanYor(1, 0.05))._settings().new_cluster_threshold == 0.1
+@pytest.mark.parametrize(
+    ("prior", "threshold"), [("dp", 0.1), ("nig", 0.5), (PitmanYor(1, 0.05), 0.1)]
+)
+def test_default_threshold_is_a_tenth_or_the_discount(prior, threshold):
+    model = StreamingMixture(prior, DirichletMultinomial(0.5)).partial_fit(X[:1])
+    assert model.stream_.visits.new_cluster_threshold == threshold
 
 
 def test_strings_stand_for_objects():

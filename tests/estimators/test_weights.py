@@ -210,8 +210,8 @@ def test_refining_with_other_weights_is_refused():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(5), r"one number a row, 6, got an array of shape \(5,\)"),
-        (np.ones((6, 1)), r"one number a row, 6, got an array of shape \(6, 1\)"),
+        (np.ones(5), r"one number per row, 6, got an array of shape \(5,\)"),
+        (np.ones((6, 1)), r"one number per row, 6, got an array of shape \(6, 1\)"),
         ([1, 1, -0.5, 1, 1, 1], r"sample_weight\[2\] must be finite and >= 0, got -0\.5"),
         ([1, 1, 1, np.nan, 1, 1], r"sample_weight\[3\] must be finite and >= 0, got nan"),
         ([1, np.inf, 1, 1, 1, 1], r"sample_weight\[1\] must be finite and >= 0, got inf"),

@@ -270,8 +270,9 @@ def test_the_posterior_is_the_sum_of_what_was_added(family, weighted, half_life,
     model = mixture(family, revisit=200, n_revisits=2, **options)
     model.partial_fit(X, sample_weight=weights)
     assert_sites_add_up(model)
-    schedule = model._schedule(batch_fit=False)
-    posterior = (model._model(), model.state_, model.window_, model._settings())
+    stream = model.stream_
+    schedule = stream.settings.schedule(all_rows=False)
+    posterior = (stream.model, stream.state, stream.window, stream.visits)
     outcomes = list(window.finish(*posterior, schedule, lambda batch: None))
     assert_sites_add_up(model)
     assert merging is None or outcomes[0].events

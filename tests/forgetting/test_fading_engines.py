@@ -21,11 +21,11 @@ def test_engines_agree_row_by_row_while_rows_fade(kind, prior, half_life):
     """The compiled cache has followed every tick, its bounds are still bounds."""
     family, rows = KINDS[kind]
     model = mixture(prior, family, half_life=half_life, engine="compiled")
-    settings, whole = model._settings(), model._model()
     batch = family.encode(rows)
     for i in range(rows.shape[0] - 1):
         model.partial_fit(rows[i : i + 1])
-        state = model.state_
+        stream, state = model.stream_, model.state_
+        settings, whole = stream.visits, stream.model
         assert state._cache is not None
         part = batch.part(i + 1, i + 2)
         found = compiled_respond(whole, whole.kernel_arguments(part), state, 0, settings)
@@ -45,7 +45,7 @@ def test_bounds_stay_bounds_when_rows_fade(kind, thin):
     """What the screen rules out of documents half of whose words a cluster lacks is out."""
     family, rows = KINDS[kind]
     model = mixture("dp", family, engine="compiled").partial_fit(rows)
-    rng, state, whole = np.random.default_rng((74, 9)), model.state_, model._model()
+    rng, state, whole = np.random.default_rng((74, 9)), model.state_, model.stream_.model
     words = rng.permutation(rows.shape[1])
     mixed = csr_array(rows)[rng.permutation(90)] + csr_array(rows)[:, words]
     batch = family.encode(mixed)

@@ -112,7 +112,7 @@ def test_the_posterior_stays_the_sum_of_the_sites(kind, engine, options):
     counts = changing(5, rows=70)
     prune = max(0.02, PRIORS[kind].smallest_mass * 0.02)
     model = mixture(kind, half_life=15, prune_threshold=prune, engine=engine, **options)
-    batch = model._model().likelihood.encode(counts)
+    batch = model.likelihood.encode(counts)
     for part in np.split(counts, [1, 30, 64]):
         model.partial_fit(part)
     assert model.window_.fading.min() == pytest.approx(0.5 ** (69 / 15))
@@ -121,7 +121,7 @@ def test_the_posterior_stays_the_sum_of_the_sites(kind, engine, options):
     if options.get("keep_sites"):
         model.refine(counts, n_passes=2)
     else:
-        for _ in model._finish(model._schedule(batch_fit=False)):
+        for _ in model.finishing():
             assert_sites_add_up(model, batch)
         return
     assert_sites_add_up(model, batch)
@@ -130,8 +130,7 @@ def test_the_posterior_stays_the_sum_of_the_sites(kind, engine, options):
 def test_a_sweep_rebuilds_what_the_sites_add_up_to():
     counts = changing(6, rows=60)
     model = mixture("dp", half_life=20, prune_threshold=0.01, revisit="all").partial_fit(counts)
-    model.epochs_ = []
-    next(model._finish(model._schedule(batch_fit=False)))
+    next(model.finishing())
     assert 0.0 < model.epochs_[0].drift < 1e-12
     rebuilt = totals(model.window_.sites, model.window_.batch(), model.n_clusters_)
     np.testing.assert_array_equal(model.state_.statistics, rebuilt[0])

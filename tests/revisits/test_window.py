@@ -50,9 +50,10 @@ def streamed(model, cuts, rows=X, finish=True):
 @priors
 def test_a_window_of_none_gives_the_bits_of_adf(kind, engine):
     rows = X[:24]
-    model = mixture(kind, engine)._model()
+    stream = mixture(kind, engine).partial_fit(rows[:1]).stream_
+    model, settings = stream.model, stream.visits
     batch = model.likelihood.encode(rows)
-    state, settings = adf.init(model, batch.n_statistics), mixture(kind, engine)._settings()
+    state = adf.init(model, batch.n_statistics)
     list(adf.run(model, state, batch, settings, kernel_of(model, batch, engine)))
     for found in (
         mixture(kind, engine, revisit=0, n_revisits=3, tol=0.0).fit(rows),

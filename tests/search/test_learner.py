@@ -87,7 +87,7 @@ def test_alpha_is_the_smoothed_frequency_of_all_rows_at_every_doubling():
     learnt, guess = model(), DirichletMultinomial().informed(rows[:100]).alpha
     for start, stop in ((0, 100), (100, 199)):
         learnt.partial_fit(rows[start:stop])
-        np.testing.assert_allclose(learnt.likelihood_.alpha, learnt._learner.scale * guess)
+        np.testing.assert_allclose(learnt.likelihood_.alpha, learnt.stream_.learner.scale * guess)
     alpha = learnt.likelihood_.alpha
     for seen, known in ((200, 200), (399, 200), (400, 400), (799, 400), (900, 800)):
         learnt.partial_fit(rows[learnt.n_samples_seen_ : seen])

@@ -250,9 +250,9 @@ class TestCoarsened:
     def test_a_learner_is_not_shared(self):
         model = StreamingMixture("dp", DirichletMultinomial("learn"), prefix_rows=40)
         model.partial_fit(self.images)
-        next_time = model._learner.n_next  # 320: among the rows that follow
+        next_time = model.stream_.learner.n_next  # 320: among the rows that follow
         model.coarsened(3).partial_fit(self.images)
-        assert model._learner.n_next == next_time
+        assert model.stream_.learner.n_next == next_time
 
     def test_one_tree_is_cut_at_several_levels(self):
         model = self.fitted()

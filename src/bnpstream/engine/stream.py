@@ -162,45 +162,59 @@ class Stream:
 
     # Settings, prior and likelihood: what a user may change between two calls.
 
-    def configure(self, settings: Settings, *, all_rows: bool = False) -> None:
-        """Use other settings from now on.
+    def configure(
+        self, settings: Settings, prior: Prior | None = None, *, all_rows: bool = False
+    ) -> None:
+        """Use other settings from now on, and another prior; ValueError leaves all as it was.
 
         Parameters
         ----------
         settings : Settings
-            ValueError says which cannot be.
+            ValueError says which cannot be under the prior.
+        prior : Prior, optional
+            If it is the one that was given before, what was learnt of that stays.
         all_rows : bool
             Whether one call gives all rows, so that `n_passes` counts.
         """
-        settings.check(self._prior)
-        self.settings = settings
+        other = prior is not None and prior != self._given_prior
+        used = prior if prior is not None and other else self._prior
+        settings.check(used)
+        self.settings, self._prior = settings, used
         self._schedule = settings.schedule(all_rows=all_rows)
         self._forget_derived()
+        if prior is not None:
+            self._given_prior = prior
+            self._follow_prior()
 
     @property
     def revisits(self) -> bool:
         """Return whether rows are revisited, clusters merged, or sites kept."""
         return self._schedule is not None
 
-    def use_prior(self, prior: Prior) -> None:
-        """Use a prior that was given since the last call; the one given before goes on learning."""
-        if prior != self._given_prior:
-            self._given_prior = prior
-            self._adopt_prior(prior)
-        self._follow_prior()
+    def check_likelihood(self, likelihood: Likelihood, given: Any = None) -> None:
+        """Raise ValueError if the posterior cannot go on with a likelihood.
 
-    def use_likelihood(self, likelihood: Likelihood) -> None:
-        """Use a likelihood that was given since the last call; no other is learnt from then on."""
+        Parameters
+        ----------
+        likelihood : Likelihood
+            Given since the last call.
+        given : optional
+            How it was given, by name for example.
+        """
         if not likelihood.is_informed:
             raise ValueError(
-                f"likelihood {likelihood!r} is to be learnt from the first rows, but these "
-                "are absorbed: give all its parameters, or call fit"
+                f"likelihood {likelihood if given is None else given!r} is to be learnt from the "
+                "first rows, but these are absorbed: give all its parameters, or call fit"
             )
         if not likelihood.continues(self.likelihood):
             raise ValueError(
                 f"likelihood {likelihood!r} needs other statistics than {self.likelihood!r}, "
                 "which the rows so far were absorbed with: call fit"
             )
+
+    def use_likelihood(self, likelihood: Likelihood) -> None:
+        """Use a likelihood that was given since the last call; no other is learnt from then on."""
+        self.check_likelihood(likelihood)
         self.encoder.use(likelihood)
         self._forget_derived()
         if self.learner is not None:

@@ -114,9 +114,10 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         if len(self._used) != len(wanted) or any(
             one is not other for one, other in zip(self._used, wanted, strict=True)
         ):
-            stream.configure(self._settings(), all_rows=False)
-            stream.use_prior(resolve_prior(self.prior))
-            self._follow_likelihood(stream)
+            likelihood = self._other_likelihood(stream)
+            stream.configure(self._settings(), resolve_prior(self.prior))
+            if likelihood is not None:
+                stream.use_likelihood(likelihood)
             self._used = wanted
         return stream
 
@@ -125,17 +126,19 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         values = tuple(getattr(self, name) for name in SETTINGS)
         return (*values, self._n_jobs, self.prior)
 
-    def _follow_likelihood(self, stream: Stream) -> None:
-        """Use a likelihood that was given since the last call; by default there is none."""
+    def _other_likelihood(self, stream: Stream) -> Likelihood | None:
+        """Return a likelihood that was given since the last call; by default there is none."""
+        return None
 
     def _check(self, stream: Stream, X: Any, sample_weight: Any, timestamps: Any) -> Checked:
         """Return rows that can be absorbed; bad cells are complained of first, then the width.
 
-        The first rows of a stream say how many columns there are, and what these are called.
+        Those of a stream that has begun must have its columns.
         """
         with matching_columns(self, X):
             given = stream.check(self._rows(X), sample_weight, timestamps)
-        self._remember(X, reset=stream.phase is Phase.EMPTY)
+        if stream.phase is not Phase.EMPTY:
+            self._remember(X, reset=False)
         return given
 
     def _remember(self, X: Any, *, reset: bool) -> None:
@@ -191,9 +194,12 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         """
         stream = self._current(X)
         given = self._check(stream, X, sample_weight, timestamps)
-        if self._stream is None:
-            self._stream, self._used = stream, self._parameters()
-        stream.absorb(given)
+        try:
+            stream.absorb(given)
+        finally:  # a bad row leaves no trace; interrupted, what was absorbed is kept
+            if self._stream is None and stream.phase is not Phase.EMPTY:
+                self._remember(X, reset=True)
+                self._stream, self._used = stream, self._parameters()
         self._labels, self._given = None, given
         if stream.phase is Phase.RUNNING:
             self._labels, self._given = labels_of(stream, given), None
@@ -276,23 +282,31 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     # What the stream has found.
 
     @property
+    def _kept(self) -> Stream:
+        """Return the stream as the last call left it, whatever the parameters are by now."""
+        check_is_fitted(self)
+        assert self._stream is not None
+        return self._stream
+
+    @property
     def _fitted(self) -> Stream:
-        """Return the stream whose posterior is read."""
-        return self._up_to_date().answering
+        """Return the stream whose posterior is read, as the last call left it."""
+        return self._kept.answering
 
     @property
     def stream_(self) -> Stream:
         """Return the stream behind the estimator; while the prefix is filling, a throw-away one."""
-        return self._fitted
+        return self._up_to_date().answering
 
     @property
     def _posterior(self) -> Posterior:
-        return self._fitted.posterior
+        """Return what predicts: it goes by the parameters as they are now."""
+        return self.stream_.posterior
 
     @property
     def provisional_(self) -> bool:
         """Return whether the prefix is still filling, so that a throw-away model answers."""
-        return self._up_to_date().phase is Phase.PREFIX
+        return self._kept.phase is Phase.PREFIX
 
     @property
     def state_(self) -> MixtureState:
@@ -356,21 +370,22 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     @property
     def cluster_ids_(self) -> NDArray[np.int64]:
         """Return the stable ids in ascending order."""
-        return self._posterior.ids
+        return self._fitted.posterior.ids
 
     @property
     def weights_(self) -> Floats:
         """Return S_k / sum S in the order of `cluster_ids_`."""
-        return self._posterior.weights
+        return self._fitted.posterior.weights
 
     @property
     def means_(self) -> Floats:
         """Return the posterior mean parameters in the order of `cluster_ids_`."""
-        return self.means_of(self._posterior.order)
+        self._up_to_date()  # a likelihood given since the last call reads the clusters differently
+        return self.means_of(self._fitted.posterior.order)
 
     def means_of(self, slots: NDArray[np.integer]) -> Floats:
         """Return the posterior mean parameters of the clusters in some slots of `state_`."""
-        return self._posterior.means(slots)
+        return self._fitted.posterior.means(slots)
 
     @property
     def total_log_evidence_(self) -> float:
@@ -385,7 +400,7 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     def _describe_rows(self) -> None:
         """Look up what is said of the rows of the last call, before the posterior changes."""
         if self._labels is None and self._given is not None:
-            self._labels = labels_of(self._up_to_date(), self._given)
+            self._labels = labels_of(self._kept, self._given)
             self._given = None
 
     @property
@@ -751,9 +766,13 @@ class OpenStream:
 
     def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
         """Absorb rows as `StreamEstimator.partial_fit` does; None if all were kept."""
-        if self.stream.phase is Phase.EMPTY:
+        first = self.stream.phase is Phase.EMPTY
+        if first:
             self.stream.encoder = self.face._new_encoder(rows)
-        return self.stream.absorb(self.face._check(self.stream, rows, None, times))
+        absorption = self.stream.absorb(self.face._check(self.stream, rows, None, times))
+        if first:
+            self.face._remember(rows, reset=True)
+        return absorption
 
 
 def _without_gaps(labels: Labels) -> Labels:

@@ -205,10 +205,13 @@ class StreamingMixture(StreamEstimator):
         """Return all parameters that a stream goes by."""
         return (*super()._parameters(), self.likelihood)
 
-    def _follow_likelihood(self, stream: Stream) -> None:
-        """Use a likelihood that was given since the last call, if the posterior can go on."""
+    def _other_likelihood(self, stream: Stream) -> Likelihood | None:
+        """Return a likelihood that was given since the last call, if the posterior can go on."""
         before = self._used[-1] if self._used else self.likelihood
         same = before is self.likelihood or (isinstance(before, str) and before == self.likelihood)
-        if not same and stream.phase is Phase.RUNNING:
-            names = list(getattr(self, "feature_names_in_", []))
-            stream.use_likelihood(self._open_likelihood().bound(names))
+        if same or stream.phase is not Phase.RUNNING:
+            return None
+        names = list(getattr(self, "feature_names_in_", []))
+        likelihood = self._open_likelihood().bound(names)
+        stream.check_likelihood(likelihood, self.likelihood)
+        return likelihood
