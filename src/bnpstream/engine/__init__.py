@@ -6,11 +6,14 @@ from bnpstream.engine.encoder import Encoder, FixedColumns
 from bnpstream.engine.labels import Labels, labels_of
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.names import resolve_likelihood, resolve_prior
+from bnpstream.engine.notice import announce_compilation
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.settings import Settings
 from bnpstream.engine.snapshot import Snapshot, restore, snapshot
 from bnpstream.engine.stream import Absorption, Checked, Phase, Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
+
+announce_compilation()
 
 __all__ = [
     "Absorption",

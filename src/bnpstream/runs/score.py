@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bnpstream.evaluation import agreement
 from bnpstream.runs.absorption import sound_parts
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.overview import Run
@@ -101,6 +100,8 @@ def evaluate(
     positions = np.concatenate(found)
     scores: dict[str, float] = {}
     if labels is not None:
+        from bnpstream.evaluation import agreement  # here, as scikit-learn takes long to import
+
         if len(labels) != documents + rejects:
             raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
         scores = agreement(labels[numbers], positions)._asdict()
