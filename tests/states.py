@@ -25,12 +25,17 @@ def bits(state):
 PER_ROW = ("labels_", "label_ids_", "probabilities_", "log_evidence_", "novelty_")
 
 
+def per_row(model):
+    """Return every byte that an estimator says of the rows of the last call."""
+    return {name: getattr(model, name).tobytes() for name in PER_ROW}
+
+
 def everything(model):
     """Return all that a fitted estimator is made of, byte by byte."""
     arrays, document = model.to_tensors()
     return (
         bits(model.state_),
-        {name: getattr(model, name).tobytes() for name in PER_ROW},
+        per_row(model),
         list(model.lineage_),
         list(model.epochs_),
         json.dumps(document, sort_keys=True),

@@ -17,7 +17,7 @@ from bnpstream import (
     StreamingMixture,
 )
 from bnpstream.likelihoods import Automatic
-from states import everything
+from states import bits, everything
 
 RNG = np.random.default_rng((90, 1))
 REAL = RNG.normal(size=(20, 3))

@@ -107,9 +107,7 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
 
     def _up_to_date(self) -> Stream:
         """Return the stream of an estimator that has one; parameters changed since take over."""
-        check_is_fitted(self)
-        stream = self._stream
-        assert stream is not None
+        stream = self._kept
         wanted = self._parameters()
         if len(self._used) != len(wanted) or any(
             one is not other for one, other in zip(self._used, wanted, strict=True)
@@ -284,7 +282,8 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     @property
     def _kept(self) -> Stream:
         """Return the stream as the last call left it, whatever the parameters are by now."""
-        check_is_fitted(self)
+        if self._stream is None:
+            check_is_fitted(self)
         assert self._stream is not None
         return self._stream
 
@@ -405,7 +404,8 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
 
     @property
     def _described(self) -> Labels:
-        check_is_fitted(self)
+        if self._stream is None:
+            check_is_fitted(self)
         self._describe_rows()
         if self._labels is None:
             raise AttributeError("there are no labels: no row was absorbed since it was loaded")
