@@ -161,8 +161,9 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         stream.absorb(given)
         if stream.phase is Phase.PREFIX:
             stream.begin()
-        labels = labels_of(stream, given)
+        labels, epochs = labels_of(stream, given), stream.epochs
         stream.finish()
+        stream.epochs = epochs + stream.epochs
         if stream.revisits:
             labels = self._relabelled(stream, X, labels)
         self._remember(X, reset=True)  # the model stays what it was until the new one is ready

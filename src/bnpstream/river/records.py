@@ -70,6 +70,10 @@ class CountRecords(GrowingVocabulary):
         """Return records of counts."""
         return [as_counted(record) for record in rows]
 
+    def informed(self, first: Any) -> Informed:
+        """Take the spread from the features of the first records."""
+        return super().informed(self.check(first))
+
 
 @dataclass(frozen=True)
 class NumberRows:
@@ -142,9 +146,10 @@ class NumberRecords(Encoder):
         """Return records of numbers."""
         return [as_numbers(record) for record in rows]
 
-    def informed(self, first: list[Numbers]) -> Informed:
+    def informed(self, first: Any) -> Informed:
         """Make columns of the features of the first records that have enough values."""
         self.columns, self.waiting, self._ready = {}, {}, []
+        first = self.check(first)
         for record in first:
             self._wait(record)
         enough = [name for name, seen in self.waiting.items() if len(seen) >= self.values_needed]

@@ -14,6 +14,10 @@ from bnpstream.storage.files import RunError, intact
 from bnpstream.storage.tensors import Tensors
 
 
+class UnnamedClassError(RunError, ValueError):
+    """A model was saved with a class that has to be named on loading."""
+
+
 class SavedModel(NamedTuple):
     """A model as it was saved."""
 
@@ -100,4 +104,4 @@ def loading(folder: Path) -> Iterator[None]:
         try:
             yield
         except UnknownClassError as error:
-            raise RunError(f"{path}: {error}") from error
+            raise UnnamedClassError(f"{path}: {error}") from error
