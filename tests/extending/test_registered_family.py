@@ -7,7 +7,6 @@ import pytest
 from waits import Waits, draw_waits
 
 from bnpstream import StreamingMixture
-from bnpstream.estimators import codec
 from bnpstream.inference.odds import pool_of
 from bnpstream.likelihoods import KNOWN_CLASSES, NAMED_LIKELIHOODS, InputTraits, register
 from bnpstream.likelihoods.pools import RowPool
@@ -32,9 +31,6 @@ def registered(monkeypatch):
             monkeypatch.setitem(table, name, None)
             monkeypatch.delitem(table, name)
     register("waits")(PlainWaits)
-    # A codec with a list of its own has to be told.
-    known = (*getattr(codec, "KNOWN", ()), PlainWaits)
-    monkeypatch.setattr(codec, "KNOWN", known, raising=False)
 
 
 def test_a_name_stands_for_the_family_and_its_class_can_be_saved():
