@@ -7,6 +7,7 @@ import pytest
 from waits import Waits, draw_waits
 
 from bnpstream import StreamingMixture
+from bnpstream.engine.codec import decode, encode
 from bnpstream.inference.odds import pool_of
 from bnpstream.likelihoods import KNOWN_CLASSES, NAMED_LIKELIHOODS, InputTraits, register
 from bnpstream.likelihoods.pools import RowPool
@@ -37,7 +38,7 @@ def test_a_name_stands_for_the_family_and_its_class_can_be_saved():
     assert NAMED_LIKELIHOODS["waits"] == PlainWaits()
     assert KNOWN_CLASSES["PlainWaits"] is PlainWaits
     assert list(NAMED_LIKELIHOODS)[:2] == ["auto", "multinomial"]
-    found = codec.decode(codec.encode(PlainWaits(3.0, 0.5)))
+    found = decode(encode(PlainWaits(3.0, 0.5)))
     assert found == PlainWaits(3.0, 0.5)
 
 
