@@ -1,5 +1,7 @@
 """Log odds of one cluster against two where rows are out of sight: likelihood and prior."""
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,8 +55,7 @@ class Odds:
 
     def copy(self) -> "Odds":
         """Return odds whose joins leave these as they are."""
-        other = object.__new__(Odds)
-        vars(other).update(vars(self))
+        other = copy(self)
         other.masses, other.log_vacancy = self.masses.copy(), self.log_vacancy.copy()
         other.pool = self.pool.copy()
         return other

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.frames import as_frame
-from bnpstream.likelihoods.words import WordLikelihood
 from bnpstream.search.grids import paper_grid
 from bnpstream.search.parallel import Mapper, threads
 
@@ -338,11 +336,9 @@ def _take(X: Any, chosen: NDArray[np.intp]) -> Any:
 
 def _n_tokens(model: Any, rows: Any) -> int | None:
     """Return the words of documents; None where rows are modelled as something else."""
-    if hasattr(model, "vocabulary_"):
-        return sum(sum(row.values()) if isinstance(row, dict) else len(row) for row in rows)
-    if not isinstance(getattr(model, "likelihood_", None), WordLikelihood):
-        return None
-    return int(as_counts(rows).sum())
+    likelihood = getattr(model, "likelihood_", None)
+    found: int | None = None if likelihood is None else likelihood.n_tokens(rows)
+    return found
 
 
 def _error_of_sum(values: Floats) -> float:

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from bnpstream.storage.files import WRONG, RunError, write_atomically
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format: raised when an older version could not read what is written."""
 
 
