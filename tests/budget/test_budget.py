@@ -267,3 +267,9 @@ def test_a_budget_of_memory_does_not_notice_that_it_was_saved(options, tmp_path)
     assert saved.total_log_evidence_ == whole.total_log_evidence_
     assert saved.lineage_ == whole.lineage_
     assert any(event.kind != "birth" for event in whole.lineage_)
+
+
+def test_too_little_memory_is_refused_before_anything_is_learnt():
+    counts = synthetic_corpus(80, 40, 20.0, 10.0, PitmanYor(3.0, discount=0.3), seed=1).counts
+    with pytest.raises(ValueError, match="max_memory is 24,000 bytes, but a posterior of rows"):
+        StreamingMixture(max_memory="24kB", prefix_rows=50).fit(counts)

@@ -403,6 +403,7 @@ class Stream:
         n_first = len(first) if isinstance(first, list) else int(first.shape[0])
         learner, model = Learner(max(n_first, 1)), Model(self._prior, guess)
         if batch is not None:
+            self.settings.budget.check(adf.init(model, batch.n_statistics))
             model = learner.first(self.trial, model, batch)
         encoder.use(model.likelihood)
         try:
