@@ -71,7 +71,7 @@ def test_fit_says_what_it_came_to(texts, tmp_path):
 
 def test_config_keeps_settings_versions_and_source(fitted, texts):
     config = json.loads((fitted / "config.json").read_text())
-    assert config["format"] == 1
+    assert config["format"] == 2
     assert config["model"]["prior"] == "nig"
     assert config["source"]["paths"] == [str(texts.resolve())]
     assert config["schema"]["format"] == "jsonl"
@@ -330,7 +330,7 @@ def test_many_passes_and_a_zipped_source(tmp_path):
         (("--prior", "nope"), "there is no prior 'nope'"),
         (("--prior", "dp", "--tilt", "3"), "--tilt: the prior dp has no tilt"),
         (("--alpha", "0.1"), "--alpha needs a fixed vocabulary"),
-        (("--passes", "3"), "--passes needs a fixed vocabulary"),
+        (("--likelihood", "poisson"), "--likelihood needs a fixed vocabulary"),
         (("--hash-bits", "8", "--passes", "3", "--revisit", "9"), "give one"),
         (("--format", "nope"), "there is no format 'nope'"),
         (("--new-cluster-threshold", "2"), "new_cluster_threshold"),

@@ -18,7 +18,7 @@ from bnpstream.inference.visits import visit
 from bnpstream.kernels.statistics import table as tables
 from bnpstream.kernels.statistics.table import DENSE_UP_TO
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
-from bnpstream.likelihoods import base as batches
+from bnpstream.likelihoods import batch as batches
 from bnpstream.mixture import MixtureState, Model, SiteBuffer
 from bnpstream.mixture.window import Window
 from bnpstream.priors import PitmanYor, normalized_inverse_gaussian

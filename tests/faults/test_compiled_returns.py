@@ -96,7 +96,6 @@ def test_every_entry_is_annotated_to_return_numbers():
     }
 
 
-@pytest.mark.kernel
 def test_what_was_compiled_returns_numbers(tmp_path):
     ran(bars(n_images=40, seed=1).counts)
     ran(wide(40))
@@ -117,7 +116,6 @@ def test_what_was_compiled_returns_numbers(tmp_path):
     assert wrong == {}
 
 
-@pytest.mark.kernel
 def test_a_named_tuple_would_be_noticed():
     @entry
     def paired(one):

@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from bnpstream.mixture.lineage import KINDS
 from bnpstream.plots import plot_clusters, plot_events, plot_evidence, plot_weights
 from bnpstream.plots.events import count_events
 from bnpstream.report.figures import chart
 from bnpstream.report.phrases import number, percent, whole
 from bnpstream.runs.description import RunDescription
+
+DRAWN = ("birth", "merge", "death", "retire")
+"""Kinds of events that the charts show."""
 
 
 class Chart(NamedTuple):
@@ -39,7 +41,7 @@ def charts_of(run: RunDescription) -> list[Chart]:
     ends = run.bin_ends
     weights = [cluster.weight for cluster in run.clusters]
     kinds = [event.kind for event in run.events]
-    born, merged, died, retired = (whole(kinds.count(kind)) for kind in KINDS)
+    born, merged, died, retired = (whole(kinds.count(kind)) for kind in DRAWN)
     forgotten = f", {retired} retired" if "retire" in kinds else ""
     births = [event.n_observations for event in run.events if event.kind == "birth"]
     half = max(0, (run.bin_clusters[-1] + 1) // 2 - 1)
@@ -95,6 +97,6 @@ def bins_of(run: RunDescription) -> list[Bin]:
         map(whole, run.bin_ends),
         map(whole, run.bin_clusters),
         map(number, run.bin_evidence),
-        *(map(whole, counts.get(kind, ())) for kind in KINDS),
+        *(map(whole, counts.get(kind, ())) for kind in DRAWN),
     )
     return [Bin(*line) for line in zip(*columns, strict=True)]
