@@ -181,10 +181,10 @@ def test_the_journal_is_that_of_the_stream(files, shared):
     text = "".join(path.read_text() for path in sorted(files.glob("*.jsonl")))
     lines = text.splitlines()
     sound = [line for line in lines if line.endswith("}")]
-    assert journal.trend.n_rows == model.n_samples_seen_ == len(sound)
-    np.testing.assert_allclose(journal.trend.evidence.sum(), model.total_log_evidence_)
-    assert journal.trend.clusters[journal.trend.n_bins - 1] == model.n_clusters_
-    ids = set(model.cluster_ids_.tolist())
+    assert journal.trend.n_rows == model.stream.n_rows == len(sound)
+    np.testing.assert_allclose(journal.trend.evidence.sum(), model.log_evidence)
+    assert journal.trend.clusters[journal.trend.n_bins - 1] == model.n_clusters
+    ids = set(model.posterior.ids.tolist())
     assert sum(sum(journal.trend.counts(id)) for id in ids) == len(sound)
     assert journal.n_tokens == sum(len(json.loads(line)["text"].split()) for line in sound)
     births = [event.id for event in found.events() if event.kind == "birth"]
@@ -201,13 +201,13 @@ def test_the_journal_follows_clusters_that_make_room(files, address, tmp_path):
     given = ("--out", tmp_path / "run", *MODEL, "--max-clusters", 6, "--dask", address)
     run("fit", pattern(files), *given, "-q")
     found = Run(tmp_path / "run")
-    ids = found.model.cluster_ids_.tolist()
+    ids = found.model.posterior.ids.tolist()
     assert len(ids) <= 6
     assert {event.kind for event in found.events()} >= {"birth", "merge"}
     assert set(found.journal.exemplars.ids()) <= set(ids)
     counted = sum(sum(found.journal.trend.counts(id)) for id in ids)
     retired = sum(event.kind == "retire" for event in found.events())
-    assert counted == found.model.n_samples_seen_ if retired == 0 else counted > 0
+    assert counted == found.model.stream.n_rows if retired == 0 else counted > 0
 
 
 def test_killed_and_resumed(files, shared, address, tmp_path):
@@ -318,7 +318,7 @@ def test_a_file_that_has_vanished_is_rejected(damaged, client, tmp_path):
         assert work.run(Pace(), Interrupts(), lambda status: None)
     assert work.unread == [str(broken)]
     assert any("there is no such file" in reason for reason in feed.journal.reasons)
-    assert feed.n_rows == feed.model.n_samples_seen_ == 5 * N_RECORDS - feed.journal.n_rejects + 1
+    assert feed.n_rows == feed.model.stream.n_rows == 5 * N_RECORDS - feed.journal.n_rejects + 1
 
 
 def test_rejects_that_are_too_many(damaged, client):

@@ -148,7 +148,7 @@ def test_the_driver_reads_a_file_whose_first_block_is_long(client, refused, tmp_
     assert (feed.records, position["offset"]) == (READ_ROWS + 200, refused.stat().st_size)
     lines = [json.loads(reject)["line"] for reject in rejects.splitlines()]
     assert lines == [12, READ_ROWS + 52, READ_ROWS + 152]
-    assert feed.model.n_samples_seen_ == READ_ROWS + 197
+    assert feed.model.stream.n_rows == READ_ROWS + 197
 
 
 def test_a_run_is_not_saved_inside_a_partition(client, refused, tmp_path):
@@ -169,7 +169,7 @@ def test_entries_of_earlier_documents_are_rejected_once(client, rows, tmp_path, 
     feed, _ = share(client, path, tmp_path / "run", Interrupts(), "multinomial")
     [reject] = (tmp_path / "run" / "rejects.jsonl").read_text().splitlines()
     assert json.loads(reject)["record"] == 4
-    assert feed.records == feed.model.n_samples_seen_ == N_ROWS
+    assert feed.records == feed.model.stream.n_rows == N_ROWS
 
 
 def test_a_block_is_cut_with_all_that_was_rejected():
