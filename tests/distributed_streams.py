@@ -4,7 +4,7 @@ import numpy as np
 
 from bnpstream import PitmanYor, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
-from states import bits
+from bnpstream.mixture.snapshot import state_arrays
 
 N_ROWS, PART = 900, 100
 PREFIX = 150
@@ -37,7 +37,7 @@ def fingerprint(model):
     base = getattr(model.likelihood_, "alpha", None)
     learner = model.stream_.learner
     return (
-        bits(model.state_),
+        {name: x.tobytes() for name, x in state_arrays(model.state_).items()},
         repr(model.prior_),
         None if base is None else np.asarray(base).tobytes(),
         None if learner is None else (learner.n_next, learner.scale),

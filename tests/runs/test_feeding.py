@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bnpstream import StreamingMixture
+from bnpstream.engine import Stream
 from bnpstream.runs.feed import Feed, TooManyRejectsError
 from bnpstream.runs.model_options import ModelOptions
 from bnpstream.runs.signals import Interrupts
@@ -117,6 +117,6 @@ def test_no_throw_away_model_is_made_if_nobody_asks(tmp_path, monkeypatch):
     def made(model):
         raise AssertionError("a model of the prefix was made")
 
-    monkeypatch.setattr(StreamingMixture, "_provisional", made)
+    monkeypatch.setattr(Stream, "_as_if_ended", made)
     path = write_table(tmp_path / "table.csv", numbers(60, []))
     assert feed_all(tmp_path / "run", [path], batch_rows=7).n_rows == 60
