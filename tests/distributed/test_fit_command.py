@@ -188,7 +188,7 @@ def test_the_journal_is_that_of_the_stream(files, shared):
     assert sum(sum(journal.trend.counts(id)) for id in ids) == len(sound)
     assert journal.n_tokens == sum(len(json.loads(line)["text"].split()) for line in sound)
     births = [event.id for event in found.events() if event.kind == "birth"]
-    assert sorted(births) == list(range(model.state_.next_id))
+    assert sorted(births) == list(range(model.posterior.state.next_id))
     assert set(journal.exemplars.ids()) <= ids
     for id in journal.exemplars.ids():
         for one in journal.exemplars.of(id):

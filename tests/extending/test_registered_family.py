@@ -46,7 +46,7 @@ def test_it_pools_and_merges():
     X, _ = draw_waits(120, 1)
     model = StreamingMixture("nig", "waits").fit(X)
     assert model.n_clusters_ > 2
-    assert isinstance(pool_of(model._model(), model.state_), RowPool)
+    assert isinstance(pool_of(model.stream_.model, model.state_), RowPool)
     assert model.merge_tree(2).cut(2).size == model.n_clusters_
     assert model.coarsened(2).n_clusters_ == 2
     eager = StreamingMixture("nig", "waits", n_passes=2, merge_threshold=-50.0).fit(X)

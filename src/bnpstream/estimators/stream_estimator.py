@@ -234,9 +234,9 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
             The weights that the rows were given.
         """
         stream = self._up_to_date()
+        self._remember(X, reset=False)
         with matching_columns(self, X):
             stream.refine(self._rows(X), sample_weight, n_sweeps=n_passes)
-        self._remember(X, reset=False)
         labels = self._relabelled(stream, X, self._described)
         self._labels, self._given = _without_gaps(labels), None
         return self
