@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from bnpstream.mixture.lineage import Kind
 from bnpstream.plots import plot_clusters, plot_events, plot_evidence, plot_weights
 from bnpstream.plots.events import count_events
 from bnpstream.report.figures import chart
 from bnpstream.report.phrases import number, percent, whole
 from bnpstream.runs.description import RunDescription
 
-DRAWN = ("birth", "merge", "death", "retire")
+DRAWN: tuple[Kind, ...] = ("birth", "merge", "death", "retire")
 """Kinds of events that the charts show."""
 
 
