@@ -624,12 +624,11 @@ class Stream:
         held = (sites, batch, fading)
         self._keep(window.revisit(model, state, *held, visits, revisits, kernel_for))
 
-    def coarsened(self, tree: MergeTree, n_clusters: int) -> Self:
+    def coarsened(self, tree: MergeTree, n_clusters: int) -> "Stream":
         """Return a copy whose clusters are merged into `n_clusters` groups of a tree."""
         other = deepcopy(self.answering)
         groups = tree.cut(n_clusters)
         for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):
             if id != group:
                 other.lineage.append(join_into(other.state, [other.window.sites], group, id))
-        found: Any = other
-        return found  # type: ignore[no-any-return]
+        return other
