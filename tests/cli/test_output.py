@@ -9,7 +9,8 @@ import pytest
 import typer
 
 from bnpstream.cli.errors import reported
-from bnpstream.cli.output import Page, prepare_streams
+from bnpstream.cli.output import prepare_streams
+from bnpstream.cli.page import Page
 
 
 @pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])

@@ -20,12 +20,11 @@ import pytest
 from bnpstream.distributed import clients
 from bnpstream.distributed.feed import SharedFeed
 from bnpstream.runs.feed import TooManyRejectsError
-from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.overview import Run
 from bnpstream.runs.sharing import SharingOptions
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Pace
 from bnpstream.sources import Options
 from bnpstream.storage import has_checkpoint, read_checkpoint, read_tensors
 from commands import run, run_json

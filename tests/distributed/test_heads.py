@@ -13,11 +13,10 @@ from bnpstream.datasets import synthetic_corpus
 from bnpstream.distributed import Reached, fit_stream, stream_partitions
 from bnpstream.distributed.feed import SharedFeed
 from bnpstream.distributed.partitions import READ_ROWS, read
-from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import SharingOptions
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Pace
 from bnpstream.sources import Records, Reject
 from distributed_streams import fingerprint, learning
 

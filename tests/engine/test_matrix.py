@@ -13,8 +13,8 @@ from bnpstream.priors import PitmanYor
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
 from bnpstream.runs.mixture import Mixture
+from bnpstream.runs.options import Pace
 from bnpstream.runs.signals import Interrupts
-from bnpstream.runs.status import Pace
 from bnpstream.sources import Options, open_source
 
 N_ROWS, PREFIX = 240, 40

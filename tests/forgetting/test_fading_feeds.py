@@ -11,7 +11,7 @@ from bnpstream import DocumentMixture
 from bnpstream.cli import app
 from bnpstream.plots import plot_events
 from bnpstream.report.charts import bins_of
-from bnpstream.runs.model_options import ModelOptions, OptionError, check_times, half_life_of
+from bnpstream.runs.options import ModelOptions, OptionError, check_times, half_life_of
 from bnpstream.sources import Options, open_source
 
 START = datetime(2024, 2, 28, 12, tzinfo=UTC)

@@ -7,10 +7,9 @@ import pytest
 
 from bnpstream.engine import Stream
 from bnpstream.runs.feed import Feed, TooManyRejectsError
-from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Pace
 from bnpstream.storage import read_checkpoint
 
 HUGE = "1e308"

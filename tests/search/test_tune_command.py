@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from bnpstream import DirichletMultinomial, StreamingMixture, dirichlet_process
 from bnpstream.cli import app
+from bnpstream.runs.mixture import make_prior
 from bnpstream.runs.model_file import ModelFile, read_model_file
-from bnpstream.runs.model_options import ModelOptions, OptionError, make_prior
+from bnpstream.runs.options import ModelOptions, OptionError
 from bnpstream.runs.tune import options_grid
 from bnpstream.search import grid_search, paper_grid
 from commands import run, run_json

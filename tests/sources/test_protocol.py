@@ -14,12 +14,11 @@ from typer.testing import CliRunner
 
 from bnpstream.cli import app
 from bnpstream.runs.feed import TooManyRejectsError
-from bnpstream.runs.model_options import ModelOptions, OptionError
+from bnpstream.runs.options import ModelOptions, OptionError, Pace
 from bnpstream.runs.overview import Run
 from bnpstream.runs.score import predict, source_for
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Pace
 from bnpstream.sources import open_source
 from bnpstream.storage import RunError, read_checkpoint
 

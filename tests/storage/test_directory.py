@@ -135,12 +135,12 @@ def test_logs_are_cut_back_to_the_checkpoint(tmp_path):
         checkpoint(writer, 10)
         writer.logs["trace"].append([{"n": 3}])
     document = read_checkpoint(tmp_path).document
-    assert [record["n"] for record in read_log(tmp_path, "trace", document)] == [1, 2]
+    assert [record["n"] for record in read_log(tmp_path, "trace", marks_of(document))] == [1, 2]
     with RunWriter.resume(tmp_path, marks_of(document)) as writer:
         writer.logs["trace"].append([{"n": 4}])
         checkpoint(writer, 20)
     document = read_checkpoint(tmp_path).document
-    assert [record["n"] for record in read_log(tmp_path, "trace", document)] == [1, 2, 4]
+    assert [record["n"] for record in read_log(tmp_path, "trace", marks_of(document))] == [1, 2, 4]
 
 
 def test_a_log_shorter_than_the_checkpoint_says_is_named(tmp_path):

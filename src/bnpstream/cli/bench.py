@@ -9,13 +9,13 @@ from typing import Any
 from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.datasets import synthetic_corpus_blocks
 from bnpstream.runs.feed import Feed
+from bnpstream.runs.options import Pace
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Pace
 from bnpstream.sources import open_source
 
 
-def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:
+def run_bench(source: list[str] | None, rows: int, as_json: bool) -> None:
     """Time a run over a source, or over documents drawn at random."""
     with tempfile.TemporaryDirectory(prefix="bnpstream-bench-") as folder:
         if not source:
@@ -44,10 +44,7 @@ def run_bench(source: list[str] | None, rows: int, *, as_json: bool) -> None:
             "total_seconds": total,
             "rows_per_second": feed.n_rows / total,
         }
-    if as_json:
-        write_json(found)
-        return
-    print_numbers(found)
+    (write_json if as_json else print_numbers)(found)
 
 
 def _run(source: list[str], folder: Path, *, limit: bool) -> Feed:

@@ -1,6 +1,7 @@
 """``bnpstream datasets``: which corpora are here, and fetching them."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import typer
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED
-from bnpstream.cli.output import Page, write_json
+from bnpstream.cli.output import write_json
+from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import data_directory, fetch
 from bnpstream.datasets.catalogue import CORPORA, UCI
@@ -17,7 +19,7 @@ from bnpstream.datasets.fetch import Fetched, FetchedFile
 from bnpstream.datasets.local import VARIABLE
 
 
-def run_list(*, as_json: bool) -> None:
+def run_list(as_json: bool) -> None:
     """Print what is known of every corpus."""
     found = [_describe(name) for name in CORPORA]
     if as_json:
@@ -48,12 +50,12 @@ def _describe(name: str) -> dict[str, Any]:
 
 
 def run_fetch(
-    name: str, to: Path | None, base_url: str | None, given: dict[str, Any], *, as_json: bool
+    name: str, to: Path | None, base_url: str | None, as_json: bool, **shown: bool
 ) -> None:
     """Download a corpus, and say what was checked and how it is used."""
     try:
-        with ProgressDisplay(**given) as display:
-            fetched = fetch(name, to, base_url or UCI, _Watcher(display))
+        with ProgressDisplay(**shown) as display:
+            fetched = fetch(name, to, base_url or UCI, partial(_show, display))
     except KeyboardInterrupt:
         typer.echo(
             "stopped; what was downloaded is kept, and the same command goes on from there",
@@ -68,20 +70,15 @@ def run_fetch(
         _print(name, fetched, elsewhere)
 
 
-class _Watcher:
-    """Shows where a download stands."""
-
-    def __init__(self, display: ProgressDisplay) -> None:
-        self._display = display
-
-    def __call__(self, step: Step) -> None:
-        of = "" if step.total is None else f" of {step.total / 1e6:,.1f}"
-        self._display.show(
-            f"{step.stage} {step.file}",
-            step.done / step.total if step.total else None,
-            f"{step.done / 1e6:,.1f}{of} MB",
-            step._asdict(),
-        )
+def _show(display: ProgressDisplay, step: Step) -> None:
+    """Show where a download stands."""
+    of = "" if step.total is None else f" of {step.total / 1e6:,.1f}"
+    display.show(
+        f"{step.stage} {step.file}",
+        step.done / step.total if step.total else None,
+        f"{step.done / 1e6:,.1f}{of} MB",
+        step._asdict(),
+    )
 
 
 def _document(name: str, fetched: Fetched, elsewhere: bool) -> dict[str, Any]:

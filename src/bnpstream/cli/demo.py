@@ -12,16 +12,17 @@ from rich.console import Console
 from rich.table import Table
 from scipy.sparse import save_npz
 
-from bnpstream.cli.output import Page, write_json
+from bnpstream.cli.output import write_json
+from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import digits
 from bnpstream.evaluation import agreement, majority_labels
 from bnpstream.runs.feed import Feed
-from bnpstream.runs.model_options import ModelOptions, make_model
+from bnpstream.runs.mixture import make_model
+from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.overview import Run
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Pace
 
 BATCH_ROWS = 32
 IMAGE = (8, 8)
@@ -57,7 +58,7 @@ class DemoResult:
     report: str | None
 
 
-def run_demo(out: Path, *, as_json: bool) -> None:
+def run_demo(out: Path, as_json: bool) -> None:
     """Stream the digits into a run, print what was found, write the report."""
     console = Page(stderr=as_json)
     data = digits()

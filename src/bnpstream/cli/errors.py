@@ -31,7 +31,7 @@ def reported() -> Iterator[None]:
         raise
     except Exception as error:
         from bnpstream.runs.feed import TooManyRejectsError  # here, as it takes long to import
-        from bnpstream.runs.model_options import OptionError
+        from bnpstream.runs.options import OptionError
         from bnpstream.storage import RunError
 
         if isinstance(error, OptionError):

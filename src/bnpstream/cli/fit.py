@@ -5,7 +5,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.model_file import read_model_file
-from bnpstream.runs.model_options import ModelOptions
+from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Answer, Pace
+from bnpstream.runs.status import Answer
 from bnpstream.sources import Options
 from bnpstream.storage import is_run
 
@@ -28,9 +28,9 @@ ALTERNATIVES = 3
 SHOWN_REASONS = 5
 
 
-def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
+def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
-    options = run_options(source, given)
+    options = run_options(source or [], given)
     if given["dask"] is None and given["staleness"] is not None:
         raise typer.BadParameter("--staleness is about the workers of --dask: give both")
     if given["dask"] is None:
@@ -41,16 +41,14 @@ def run_fit(source: list[str], given: dict[str, Any], *, as_json: bool) -> None:
 
         feed, done, about = run_on_cluster(options, given)
         summary = {**summarize(feed, given["out"], done=done), "dask": about}
-    if as_json:
-        write_json(summary)
-    else:
-        _print(summary)
+    (write_json if as_json else _print)(summary)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
 
-def run_stream(source: list[str], given: dict[str, Any]) -> None:
+def run_stream(source: list[str] | None, **given: Any) -> None:
     """Absorb records and answer each with a line of JSON."""
+    source = source or ["-"]
     goes_on = given["resume"] and given["out"] is not None and is_run(given["out"])
     if source == ["-"] and given["format"] is None and not goes_on:
         given["format"] = "jsonl"
@@ -76,16 +74,21 @@ def run_stream(source: list[str], given: dict[str, Any]) -> None:
 
 def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     """Return what the options of a command say about a run."""
-    about_model = {f.name: given[f.name] for f in fields(ModelOptions) if f.name in given}
-    about_source = {f.name: given[f.name] for f in fields(Options) if f.name in given}
+    about_source = _of(Options, given)
     if about_source["columns"] is not None:
         names = about_source["columns"].split(",")
         about_source["columns"] = tuple(name.strip() for name in names)
+    about_model = _of(ModelOptions, given)
     file = None if given.get("config") is None else read_model_file(given["config"])
     model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
     return RunOptions(
         tuple(source), Options(**about_source), model, given.get("follow", False), file
     )
+
+
+def _of(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return those options of a command that are fields of a record of settings."""
+    return {field.name: given[field.name] for field in fields(record) if field.name in given}
 
 
 def _run(
@@ -110,12 +113,8 @@ def pace_of(given: dict[str, Any]) -> Pace:
         raise typer.BadParameter("--resume needs --out: the run to go on with")
     if given["strict"] and given["max_rejects"]:
         raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
-    return Pace(
-        given["batch_rows"],
-        given["checkpoint_rows"],
-        given["checkpoint_seconds"],
-        0 if given["strict"] else given["max_rejects"],
-    )
+    pace = Pace(**_of(Pace, given))
+    return replace(pace, max_rejects=0) if given["strict"] else pace
 
 
 def write_answers(answer: Answer) -> None:

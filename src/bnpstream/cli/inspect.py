@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 from rich.markup import escape
 from rich.table import Table
 
-from bnpstream.cli.output import Page, print_numbers, write_json
+from bnpstream.cli.output import print_numbers, write_json, write_line
+from bnpstream.cli.page import Page
 from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
 from bnpstream.runs.description import ClusterDescription
@@ -27,22 +27,18 @@ def _opened(folder: Path, coarse: int | None) -> Run:
 
 
 def run_evaluate(
-    folder: Path,
-    source: list[str],
+    run: Path,
+    source: list[str] | None,
     labels: Path | None,
-    format: str | None,
     coarse: int | None,
-    *,
     as_json: bool,
+    format: str | None,
 ) -> None:
     """Print how well a run predicts records."""
-    run = _opened(folder, coarse)
+    fitted = _opened(run, coarse)
     truth = None if labels is None else _labels(labels)
-    found = asdict(evaluate(run, source_for(run, source, format=format), truth))
-    if as_json:
-        write_json(found)
-        return
-    print_numbers(found)
+    records = source_for(fitted, source or ["-"], format=format)
+    (write_json if as_json else print_numbers)(asdict(evaluate(fitted, records, truth)))
 
 
 def _labels(path: Path) -> NDArray[np.str_]:
@@ -55,22 +51,19 @@ def _labels(path: Path) -> NDArray[np.str_]:
 
 
 def run_predict(
-    folder: Path, source: list[str], format: str | None, coarse: int | None, *, as_json: bool
+    run: Path, source: list[str] | None, coarse: int | None, as_json: bool, format: str | None
 ) -> None:
     """Print where records belong: a line each."""
-    run = _opened(folder, coarse)
+    fitted = _opened(run, coarse)
     if not as_json:
         print("record\tid\tcluster\tposition\tprobability\tnovelty")
-    for records, found in predict(run, source_for(run, source, format=format)):
+    for records, found in predict(fitted, source_for(fitted, source or ["-"], format=format)):
         for reject in records.rejects:
             print(f"{reject.place}: {reject.reason}", file=sys.stderr)
         for one in found:
             if as_json:
-                document = one._asdict()
-                document["alternatives"] = [
-                    {"cluster": id, "probability": share} for id, share in one.alternatives
-                ]
-                sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
+                others = [{"cluster": id, "probability": share} for id, share in one.alternatives]
+                write_line(one._asdict() | {"alternatives": others})
             else:
                 numbers = f"{one.probability:.4f}\t{one.novelty:.4f}"
                 print(f"{one.record}\t{one.id}\t{one.cluster}\t{one.position}\t{numbers}")
@@ -78,18 +71,18 @@ def run_predict(
 
 
 def run_clusters(
-    folder: Path, id: int | None, top: int | None, words: int, coarse: int | None, *, as_json: bool
+    run: Path, id: int | None, top: int | None, words: int, coarse: int | None, as_json: bool
 ) -> None:
     """Print clusters, the heaviest first."""
-    run = _opened(folder, coarse)
-    found = run.describe(n_features=words)
+    fitted = _opened(run, coarse)
+    found = fitted.describe(n_features=words)
     clusters = found.clusters[:top]
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
-            lives_on = survivor(id, run.events() + run.model.stream.lineage)
+            lives_on = survivor(id, fitted.events() + fitted.model.stream.lineage)
             became = "it died" if lives_on is None else f"it lives on as {lives_on}"
-            born = 0 <= id < run.model.posterior.state.next_id
+            born = 0 <= id < fitted.model.posterior.state.next_id
             raise ValueError(
                 f"there is no cluster {id}: {became if born else 'there never was'}; "
                 "see bnpstream lineage"
@@ -153,13 +146,13 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
         console.print(f"record {exemplar.id}: {exemplar.excerpt}", markup=False, highlight=False)
 
 
-def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
+def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
     """Print births, merges, deaths and retirements."""
-    run = Run(folder)
-    events = run.events()
+    fitted = Run(run)
+    events = fitted.events()
     if id is not None:
-        if not 0 <= id < run.model.posterior.state.next_id:
-            last = run.model.posterior.state.next_id - 1
+        last = fitted.model.posterior.state.next_id - 1
+        if not 0 <= id <= last:
             raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {last}")
         lives_on = survivor(id, events)
         events = [event for event in events if id in (event.id, event.into)]
@@ -171,7 +164,7 @@ def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
         print(f"cluster {id} is there" if lives_on == id else f"cluster {id} {fate}")
     if as_json:
         for event in events:
-            sys.stdout.buffer.write(orjson.dumps(event.record(), option=orjson.OPT_APPEND_NEWLINE))
+            write_line(event.record())
         sys.stdout.buffer.flush()
         return
     for event in events:
@@ -179,10 +172,10 @@ def run_lineage(folder: Path, id: int | None, *, as_json: bool) -> None:
         print(f"row {event.n_observations:,}: {event.kind} of {event.id}{into} ({event.mass:.2f})")
 
 
-def run_report(folder: Path, out: Path | None, image: str | None) -> None:
+def run_report(run: Path, out: Path | None, image: str | None) -> None:
     """Write the page about a run, and say where it is."""
-    run = Run(folder)
-    shape = guess_image_shape(run.schema)
+    fitted = Run(run)
+    shape = guess_image_shape(fitted.schema)
     if image is not None:
         sides = image.lower().split("x")
         if len(sides) != 2 or not all(side.isdecimal() for side in sides):
@@ -191,7 +184,7 @@ def run_report(folder: Path, out: Path | None, image: str | None) -> None:
     from bnpstream.report import write_report  # needs matplotlib and jinja2
 
     path = write_report(
-        run.describe(n_features=20, image_shape=shape, with_tree=True),
-        out or folder / "report.html",
+        fitted.describe(n_features=20, image_shape=shape, with_tree=True),
+        out or run / "report.html",
     )
     Page().print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -1,16 +1,21 @@
-"""The commands and what they share; the numerical stack loads only when a command runs."""
+"""The commands and their options; the numerical stack loads only when a command runs."""
 
+import inspect
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from bnpstream._version import __version__
 from bnpstream.cli import options as o
 from bnpstream.cli.errors import reported
+from bnpstream.cli.options import Option, switch
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-datasets = typer.Typer(no_args_is_help=True, help="Corpora: which are here, and fetching them.")
+STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich loads slowly
+app = typer.Typer(pretty_exceptions_enable=False, **STYLE)
+datasets = typer.Typer(help="Corpora: which are here, and fetching them.", **STYLE)
 app.add_typer(datasets, name="datasets")
 
 
@@ -32,228 +37,196 @@ def main(
     prepare_streams()
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the run and its report.")] = Path(
-        "demo-out"
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+class PanelledCommand(TyperCommand):
+    """A command whose help lists its options in panels."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write what the arguments and the options are, panel by panel."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            usual = "Arguments" if one.param_type_name == "argument" else "Options"
+            record = one.get_help_record(ctx)
+            if record is not None:
+                panels.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+        for name, records in panels.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+def command(
+    name: str,
+    module: str,
+    help: str,
+    *own: Option,
+    to: typer.Typer = app,
+    **panels: tuple[Option, ...],
 ) -> None:
-    """Stream scikit-learn's handwritten digits once and show what was found."""
-    with reported():
-        from bnpstream.cli.demo import run_demo
+    """Add a command, which a function "run_NAME" runs.
 
-        run_demo(out, as_json=as_json)
-
-
-@app.command()
-@o.takes(Model=(*o.CONFIG, *o.MODEL, *o.PASSES), Source=o.SOURCE, Run=o.PACE, Cluster=o.CLUSTER)
-def fit(source: o.Sources = None, as_json: o.AsJson = False, **given: Any) -> None:
-    """Absorb a source in order and keep what was learnt in a run directory.
-
-    Ctrl-C saves a checkpoint; the same command with --resume goes on from it, to the same bits as
-    if it had never stopped. With --dask, the workers of a cluster read and absorb the files.
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    module : str
+        Where in this room the function is.
+    help : str
+        What it does; the first paragraph is shown in the list of commands.
+    *own : Option
+        What it takes.
+    to : Typer
+        The group that it is in.
+    **panels : tuple of Option
+        What else it takes, by the heading under which the help lists it.
     """
-    with reported():
-        from bnpstream.cli.fit import run_fit
 
-        run_fit(source or [], given, as_json=as_json)
+    def run(**given: Any) -> None:
+        with reported():
+            getattr(import_module(f"bnpstream.cli.{module}"), f"run_{name}")(**given)
 
-
-@app.command()
-@o.takes(Model=(*o.CONFIG, *o.MODEL), Source=o.SOURCE, Run=o.PACE)
-def stream(source: o.Sources = None, **given: Any) -> None:
-    """Answer every record with a line of JSON, learning from it: its cluster, how sure, how novel.
-
-    Reads JSON lines from standard input unless a source is named. Answers are written before they
-    are part of a checkpoint: after a crash and --resume some records are answered twice, alike.
-    Keep one line for every "record".
-    """
-    with reported():
-        from bnpstream.cli.fit import run_stream
-
-        run_stream(source or ["-"], given)
+    parameters = [one.parameter() for one in own]
+    parameters += [one.parameter(panel) for panel, group in panels.items() for one in group]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    to.command(name, help=help, short_help=help.split("\n\n")[0], cls=PanelledCommand)(run)
 
 
-@app.command()
-@o.takes(
-    Grid=o.GRID,
-    Model=(*o.without(o.MODEL, *(one.name for one in o.GRID)), *o.PASSES),
-    Source=o.without(o.SOURCE, "follow"),
-    Run=o.named(o.PACE, "quiet", "log_json"),
+command(
+    "demo",
+    "demo",
+    "Stream scikit-learn's handwritten digits once and show what was found.",
+    Option("out", Path, "Folder for the run and its report.", default=Path("demo-out")),
+    switch("as_json", "Print one JSON document.", "--json"),
 )
-def tune(
-    source: o.Sources = None,
-    out: Annotated[Path | None, typer.Option(help="JSON file for fit --config.")] = None,
-    rows: Annotated[int, typer.Option(help="First rows to use.", min=2)] = 1000,
-    held_out: Annotated[float, typer.Option(help="Share to predict: the last of them.")] = 0.2,
-    seed: Annotated[
-        int | None, typer.Option(help="Predict rows anywhere among them.", min=0)
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Points at a time; -1 for all cores.", min=-1)] = 1,
-    plot: Annotated[Path | None, typer.Option(help="Heat map, as .png, .svg or .pdf.")] = None,
-    as_json: o.AsJson = False,
-    **given: Any,
-) -> None:
-    """Try priors and base measures on the first rows of a source; keep what predicts best.
-
-    Every point of the grid learns most of the rows in one pass and predicts the others. Options of
-    the grid may be given several times. fit --config uses the best point, from the first row on.
-    """
-    with reported():
-        from bnpstream.cli.tune import Outputs, run_tune
-
-        plan = {"rows": rows, "held_out": held_out, "seed": seed, "n_jobs": jobs}
-        run_tune(source or [], given, plan, Outputs(out, plot, as_json))
-
-
-@app.command()
-@o.takes(Source=(o.FORMAT,))
-def evaluate(
-    run: o.Run,
-    source: o.Sources = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="File with a label a line, one for every record.")
-    ] = None,
-    coarse: o.Coarse = None,
-    as_json: o.AsJson = False,
-    **given: Any,
-) -> None:
-    """Score records with a run: log predictive likelihood, perplexity, agreement with labels."""
-    with reported():
-        from bnpstream.cli.inspect import run_evaluate
-
-        run_evaluate(run, source or ["-"], labels, given["format"], coarse, as_json=as_json)
-
-
-@app.command()
-@o.takes(Source=(o.FORMAT,))
-def predict(
-    run: o.Run,
-    source: o.Sources = None,
-    coarse: o.Coarse = None,
-    as_json: o.AsJson = False,
-    **given: Any,
-) -> None:
-    """Say where records belong, without learning from them."""
-    with reported():
-        from bnpstream.cli.inspect import run_predict
-
-        run_predict(run, source or ["-"], given["format"], coarse, as_json=as_json)
-
-
-@app.command()
-def clusters(
-    run: o.Run,
-    id: Annotated[int | None, typer.Option("--id", help="One cluster, with exemplars.")] = None,
-    top: Annotated[int | None, typer.Option(help="Only the heaviest.", min=1)] = None,
-    words: Annotated[int, typer.Option(help="Words or columns of a cluster.", min=1)] = 8,
-    coarse: o.Coarse = None,
-    as_json: o.AsJson = False,
-) -> None:
-    """List clusters: weight, size, words by probability and by lift, exemplars."""
-    with reported():
-        from bnpstream.cli.inspect import run_clusters
-
-        run_clusters(run, id, top, words, coarse, as_json=as_json)
-
-
-@app.command()
-def lineage(
-    run: o.Run,
-    id: Annotated[int | None, typer.Option("--id", help="What became of one cluster.")] = None,
-    as_json: o.AsJson = False,
-) -> None:
-    """List births, merges, deaths and retirements of clusters."""
-    with reported():
-        from bnpstream.cli.inspect import run_lineage
-
-        run_lineage(run, id, as_json=as_json)
-
-
-@app.command()
-def report(
-    run: o.Run,
-    out: Annotated[
-        Path | None, typer.Option(help="HTML file; by default report.html in the run directory.")
-    ] = None,
-    image: Annotated[
-        str | None, typer.Option(help="Rows are images: HEIGHTxWIDTH, such as 8x8.")
-    ] = None,
-) -> None:
-    """Write one HTML page about a run that needs no network."""
-    with reported():
-        from bnpstream.cli.inspect import run_report
-
-        run_report(run, out, image)
-
-
-@app.command()
-def bench(
-    source: o.Sources = None,
-    rows: Annotated[
-        int, typer.Option(help="Documents to draw if no source is named.", min=1)
-    ] = 20_000,
-    as_json: o.AsJson = False,
-) -> None:
-    """Time reading, parsing, the pass and a checkpoint on this machine."""
-    with reported():
-        from bnpstream.cli.bench import run_bench
-
-        run_bench(source, rows, as_json=as_json)
-
-
-@app.command()
-def reproduce(
-    name: Annotated[str, typer.Argument(help="bars, powerlaw, kos, nyt, beyond, or all.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for page and results; by default the checkout's.")
-    ] = None,
-    small: Annotated[bool, typer.Option("--small", help="Less data, in little time.")] = False,
-    jobs: Annotated[int, typer.Option(help="Steps at a time; -1 for all cores.", min=-1)] = -1,
-    docword: Annotated[
-        Path | None, typer.Option(help="For nyt: the UCI file, docword.nytimes.txt.gz.")
-    ] = None,
-    vocab: Annotated[Path | None, typer.Option(help="Its words, vocab.nytimes.txt.")] = None,
-    as_json: o.AsJson = False,
-) -> None:
-    """Run the paper's experiments again: figures, tables, and whether its claims hold.
-
-    Needs a checkout, where the scripts are. What an interrupted run has finished is not run again.
-    """
-    with reported():
-        from bnpstream.cli.reproduce import run_reproduce
-
-        run_reproduce(name, out, small=small, jobs=jobs, files=(docword, vocab), as_json=as_json)
-
-
-@datasets.command("list")
-def list_datasets(as_json: o.AsJson = False) -> None:
-    """List corpora: what they are, how large, where they are here, how to get them."""
-    with reported():
-        from bnpstream.cli.datasets import run_list
-
-        run_list(as_json=as_json)
-
-
-@datasets.command("fetch")
-@o.takes(Progress=o.named(o.PACE, "quiet", "log_json"))
-def fetch_dataset(
-    name: Annotated[str, typer.Argument(help="kos or nytimes.")],
-    to: Annotated[
-        Path | None, typer.Option(help="Directory for its folder; by default the data directory.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option("--from", help="Address of a copy; by default UCI's.")
-    ] = None,
-    as_json: o.AsJson = False,
-    **given: Any,
-) -> None:
-    """Download a corpus from the UCI repository and check it; go on where that was interrupted.
-
-    The data directory is $BNPSTREAM_DATA, or shared/data beside a checkout, or the user's cache.
-    """
-    with reported():
-        from bnpstream.cli.datasets import run_fetch
-
-        run_fetch(name, to, base_url, given, as_json=as_json)
+command(
+    "fit",
+    "fit",
+    "Absorb a source in order and keep what was learnt in a run directory.\n\n"
+    "Ctrl-C saves a checkpoint; the same command with --resume goes on from it, to the same bits "
+    "as if it had never stopped. With --dask, the workers of a cluster read and absorb the files.",
+    o.SOURCES,
+    o.AS_JSON,
+    Model=(o.CONFIG, *o.MODEL),
+    Source=(*o.SOURCE, o.FOLLOW),
+    Run=o.PACE,
+    Cluster=o.CLUSTER,
+)
+command(
+    "stream",
+    "fit",
+    "Answer every record with a line of JSON, learning from it: its cluster, how sure, how novel."
+    "\n\nReads JSON lines from standard input unless a source is named. Answers are written before "
+    "they are part of a checkpoint: after a crash and --resume some records are answered twice, "
+    'alike. Keep one line for every "record".',
+    o.SOURCES,
+    Model=(o.CONFIG, *o.without(o.MODEL, "passes")),
+    Source=(*o.SOURCE, o.FOLLOW),
+    Run=o.PACE,
+)
+command(
+    "tune",
+    "tune",
+    "Try priors and base measures on the first rows of a source; keep what predicts best.\n\n"
+    "Every point of the grid learns most of the rows in one pass and predicts the others. Options "
+    "of the grid may be given several times. fit --config uses the best point, from the first row "
+    "on.",
+    o.SOURCES,
+    Option("out", Path, "JSON file for fit --config.", "nothing is kept"),
+    Option("rows", int, "First rows to use.", default=1000, least=2),
+    Option("held_out", float, "Share to predict: the last of them.", default=0.2),
+    Option("seed", int, "Predict rows anywhere among them.", "the last ones", least=0),
+    Option("jobs", int, "Points at a time; -1 for all cores.", default=1, least=-1),
+    Option("plot", Path, "Heat map, as .png, .svg or .pdf.", "none"),
+    o.AS_JSON,
+    Grid=o.GRID,
+    Model=o.without(o.MODEL, *(one.name for one in o.GRID)),
+    Source=o.SOURCE,
+    Run=o.PROGRESS,
+)
+command(
+    "evaluate",
+    "inspect",
+    "Score records with a run: log predictive likelihood, perplexity, agreement with labels.",
+    o.RUN,
+    o.SOURCES,
+    Option("labels", Path, "File with a label per line, one for every record.", "none"),
+    o.COARSE,
+    o.AS_JSON,
+    Source=o.named(o.SOURCE, "format"),
+)
+command(
+    "predict",
+    "inspect",
+    "Say where records belong, without learning from them.",
+    o.RUN,
+    o.SOURCES,
+    o.COARSE,
+    o.AS_JSON,
+    Source=o.named(o.SOURCE, "format"),
+)
+command(
+    "clusters",
+    "inspect",
+    "List clusters: weight, size, words by probability and by lift, exemplars.",
+    o.RUN,
+    Option("id", int, "One cluster, with exemplars.", "all"),
+    Option("top", int, "Only the heaviest.", "all", least=1),
+    Option("words", int, "Words or columns of a cluster.", default=8, least=1),
+    o.COARSE,
+    o.AS_JSON,
+)
+command(
+    "lineage",
+    "inspect",
+    "List births, merges, deaths and retirements of clusters.",
+    o.RUN,
+    Option("id", int, "What became of one cluster.", "all"),
+    o.AS_JSON,
+)
+command(
+    "report",
+    "inspect",
+    "Write one HTML page about a run that needs no network.",
+    o.RUN,
+    Option("out", Path, "HTML file.", "report.html in the run directory"),
+    Option("image", str, "Rows are images: HEIGHTxWIDTH, such as 8x8.", "guessed"),
+)
+command(
+    "bench",
+    "bench",
+    "Time reading, parsing, the pass and a checkpoint on this machine.",
+    o.SOURCES,
+    Option("rows", int, "Documents to draw if no source is named.", default=20_000, least=1),
+    o.AS_JSON,
+)
+command(
+    "reproduce",
+    "reproduce",
+    "Run the paper's experiments again: figures, tables, and whether its claims hold.\n\n"
+    "Needs a checkout, where the scripts are. What an interrupted run has finished is not run "
+    "again.",
+    Option("name", str, "bars, powerlaw, kos, nyt, beyond, or all.", default=..., is_argument=True),
+    Option("out", Path, "Folder for page and results.", "the checkout's"),
+    switch("small", "Less data, in little time."),
+    Option("jobs", int, "Steps at a time; -1 for all cores.", default=-1, least=-1),
+    Option("docword", Path, "For nyt: the UCI file, docword.nytimes.txt.gz.", "as found"),
+    Option("vocab", Path, "Its words, vocab.nytimes.txt.", "as found"),
+    o.AS_JSON,
+)
+command(
+    "list",
+    "datasets",
+    "List corpora: what they are, how large, where they are here, how to get them.",
+    o.AS_JSON,
+    to=datasets,
+)
+command(
+    "fetch",
+    "datasets",
+    "Download a corpus from the UCI repository and check it; go on where that was interrupted.\n\n"
+    "The data directory is $BNPSTREAM_DATA, or shared/data beside a checkout, or the user's cache.",
+    Option("name", str, "kos or nytimes.", default=..., is_argument=True),
+    Option("to", Path, "Directory for its folder.", "the data directory"),
+    Option("base_url", str, "Address of a copy.", "UCI's", ("--from",)),
+    o.AS_JSON,
+    to=datasets,
+    Progress=o.PROGRESS,
+)

@@ -1,14 +1,12 @@
-"""Standard streams as they are found: JSON for machines, tables for people."""
+"""Standard streams as they are found; JSON for machines, numbers for people."""
 
 import io
 import os
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
-from rich.console import Console
-from rich.table import Table
 
 
 def prepare_streams() -> None:
@@ -23,28 +21,26 @@ def prepare_streams() -> None:
 
 def write_json(value: Any) -> None:
     """Write one JSON document to standard output."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2))
-    sys.stdout.buffer.write(b"\n")
+    layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    sys.stdout.buffer.write(orjson.dumps(value, option=layout))
     sys.stdout.buffer.flush()
 
 
-class Page(Console):
-    """Standard output for people; a reader that has gone is no failure."""
-
-    def on_broken_pipe(self) -> NoReturn:
-        """Leave it to the command."""
-        raise BrokenPipeError
+def write_line(value: Any) -> None:
+    """Write a line of JSON to standard output."""
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
 
 
 def print_numbers(numbers: dict[str, Any]) -> None:
     """Print names and numbers, those that are not known left out; words as they are."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(justify="right")
-    for name, value in numbers.items():
-        if value is not None:
-            table.add_row(name.replace("_", " "), _shown(value))
-    Page().print(table)
+    shown = {
+        name.replace("_", " "): _shown(value)
+        for name, value in numbers.items()
+        if value is not None
+    }
+    names, values = max(map(len, shown)), max(map(len, shown.values()))
+    for name, value in shown.items():
+        print(f"{name:{names}}  {value:>{values}}")
 
 
 def _shown(value: Any) -> str:

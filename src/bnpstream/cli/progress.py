@@ -2,14 +2,14 @@
 
 import sys
 import time
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from bnpstream.runs.status import Status
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 EVERY = 0.5
 """Seconds between two lines of JSON."""
@@ -28,19 +28,10 @@ class ProgressDisplay:
 
     def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
         self._log_json = log_json and not quiet
-        console = Console(stderr=True)
         self._last = 0.0
         self._bar: Progress | None = None
-        if not quiet and not log_json and console.is_terminal:
-            self._bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.fields[numbers]}"),
-                TimeRemainingColumn(),
-                console=console,
-                transient=True,
-            )
+        if not quiet and not log_json and sys.stderr.isatty():
+            self._bar = _bar()
             self._task = self._bar.add_task("starting", total=None, numbers="")
 
     def __enter__(self) -> "ProgressDisplay":
@@ -48,12 +39,7 @@ class ProgressDisplay:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -79,13 +65,26 @@ class ProgressDisplay:
             sys.stderr.flush()
 
 
+def _bar() -> "Progress":
+    """Return a bar for a terminal; what it is made of is slow to import."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[numbers]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
 def _numbers(status: Status) -> str:
     rejects = f"  {status.rejects:,} rejects" if status.rejects else ""
-    evidence = (
-        ""
-        if status.evidence_per_row != status.evidence_per_row
-        else (f"  {status.evidence_per_row:,.1f} nats a row")
-    )
+    known = status.evidence_per_row == status.evidence_per_row
+    evidence = f"  {status.evidence_per_row:,.1f} nats per row" if known else ""
     parts = ""
     if status.partitions is not None:
         of = "" if status.partitions.total is None else f" of {status.partitions.total:,}"

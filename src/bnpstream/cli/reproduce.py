@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED, USAGE, fail
-from bnpstream.cli.output import Page, write_json
+from bnpstream.cli.output import write_json
+from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 
 ALL = "all"
@@ -21,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[3]
 def run_reproduce(
     name: str,
     out: Path | None,
-    *,
     small: bool,
     jobs: int,
-    files: tuple[Path | None, Path | None],
+    docword: Path | None,
+    vocab: Path | None,
     as_json: bool,
 ) -> None:
     """Run one experiment, or all."""
@@ -34,10 +35,10 @@ def run_reproduce(
         known = ", ".join(papers.EXPERIMENTS)
         fail(f"there is no experiment {name!r}: give one of {known}, or {ALL}", USAGE)
     given = {}
-    if files != (None, None):
-        if name != "nyt" or None in files:
+    if docword is not None or vocab is not None:
+        if name != "nyt" or docword is None or vocab is None:
             fail("--docword and --vocab belong to nyt, and to each other", USAGE)
-        given = {"docword": str(files[0]), "vocab": str(files[1])}
+        given = {"docword": str(docword), "vocab": str(vocab)}
     if out is None:
         if small or given:
             fail("results of other data than the committed ones need a place: give --out", USAGE)

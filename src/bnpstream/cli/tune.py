@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from rich.table import Table
@@ -10,13 +10,14 @@ from rich.table import Table
 from bnpstream.cli.errors import INTERRUPTED
 from bnpstream.cli.fit import run_options
 from bnpstream.cli.options import GRID
-from bnpstream.cli.output import Page, write_json
+from bnpstream.cli.output import write_json
+from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
-from bnpstream.runs.model_file import parsed, write_model_file
-from bnpstream.runs.model_options import OptionError
+from bnpstream.runs.model_file import parsed
+from bnpstream.runs.options import OptionError
 from bnpstream.runs.tune import Plan, Tuning, tune
 from bnpstream.search import Point
-from bnpstream.storage.files import write_atomically
+from bnpstream.storage import files
 
 SHOWN = 20
 PICTURES = (".png", ".svg", ".pdf")
@@ -31,19 +32,20 @@ DOUBT = 2.0
 """Standard errors within which two points are not told apart."""
 
 
-class Outputs(NamedTuple):
-    """Where results go."""
-
-    out: Path | None
-    plot: Path | None
-    as_json: bool
-
-
 def run_tune(
-    source: list[str], given: dict[str, Any], plan: dict[str, Any], outputs: Outputs
+    source: list[str] | None,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    rows: int,
+    held_out: float,
+    seed: int | None,
+    jobs: int,
+    **given: Any,
 ) -> None:
     """Try a grid, print it best first, and keep the winner."""
-    _check(outputs, plan)
+    plan, paths = Plan(rows, held_out, seed, jobs), source or []
+    _check(plan, out, plot)
     values = {
         one.name: [
             text if one.name == "prior" else parsed(one.name, text)
@@ -53,38 +55,36 @@ def run_tune(
     }
     try:
         with ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress:
-            found = tune(
-                run_options(source, given), values, Plan(**plan), progress, _Watcher(progress)
-            )
+            found = tune(run_options(paths, given), values, plan, progress, _Watcher(progress))
     except KeyboardInterrupt:
         typer.echo("stopped at once; nothing was written", err=True)
         raise typer.Exit(INTERRUPTED) from None
     document, best = found.document(), found.shown(found.result.best_index)
-    if outputs.out is not None:
-        write_model_file(outputs.out, best, document)
-    if outputs.plot is not None:
-        _draw(found, outputs.plot)
-    if outputs.as_json:
+    if out is not None:
+        files.write_json(out, {**best, "tuning": document})
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
         write_json({**best, "tuning": document})
     else:
         _print(document)
-        _print_next(found, source, outputs)
+        _print_next(found, paths, out, plot)
 
 
-def _check(outputs: Outputs, plan: dict[str, Any]) -> None:
+def _check(plan: Plan, out: Path | None, plot: Path | None) -> None:
     """Raise OptionError if what is found could not be kept, before anything is sought."""
-    if not 0.0 < plan["held_out"] < 1.0:
-        raise OptionError(f"--held-out {plan['held_out']}: give a share between 0 and 1")
-    if plan["n_jobs"] == 0:
+    if not 0.0 < plan.held_out < 1.0:
+        raise OptionError(f"--held-out {plan.held_out}: give a share between 0 and 1")
+    if plan.n_jobs == 0:
         raise OptionError("--jobs 0: give how many points at a time, or -1 for all cores")
-    for name, path in (("--out", outputs.out), ("--plot", outputs.plot)):
+    for name, path in (("--out", out), ("--plot", plot)):
         if path is not None and path.is_dir():
             raise OptionError(f"{name} {path}: is a directory: name a file in it")
         if path is not None and not path.parent.is_dir():
             raise OptionError(f"{name} {path}: there is no directory {path.parent}: make it first")
-    if outputs.plot is not None:
-        if outputs.plot.suffix not in PICTURES:
-            raise OptionError(f"--plot {outputs.plot}: the name must end in {', '.join(PICTURES)}")
+    if plot is not None:
+        if plot.suffix not in PICTURES:
+            raise OptionError(f"--plot {plot}: the name must end in {', '.join(PICTURES)}")
         import bnpstream.plots  # noqa: F401  (says what is missing if it is)
 
 
@@ -162,17 +162,17 @@ def _in_errors(point: dict[str, Any]) -> str:
     return f"{-point['behind'] / error:.1f}" if error and error == error else ""
 
 
-def _print_next(found: Tuning, source: list[str], outputs: Outputs) -> None:
+def _print_next(found: Tuning, source: list[str], out: Path | None, plot: Path | None) -> None:
     edge = _edge(found)
     if edge is not None:
         print(f"the best concentration is the {edge} tried: try others with --concentration")
-    if outputs.plot is not None:
-        print(f"heat map: {outputs.plot}")
-    if outputs.out is None:
+    if plot is not None:
+        print(f"heat map: {plot}")
+    if out is None:
         print("nothing was kept: give --out to keep the best for fit --config")
         return
-    files = " ".join(shlex.quote(path) for path in source)
-    print(f"next: bnpstream fit {files} --config {shlex.quote(str(outputs.out))} --out RUN")
+    paths = " ".join(shlex.quote(path) for path in source)
+    print(f"next: bnpstream fit {paths} --config {shlex.quote(str(out))} --out RUN")
 
 
 def _edge(found: Tuning) -> str | None:
@@ -203,11 +203,8 @@ def _draw(found: Tuning, path: Path) -> None:
     scores = [point.score / point.scores.size for point in found.result.points]
     figure = Figure(figsize=size_of_grid(*places), layout="constrained")
     plot_grid(*places, scores, figure)
-
-    def save(partial: Path) -> None:
-        figure.savefig(partial, format=path.suffix[1:], dpi=200)
-
-    write_atomically(path, save)
+    layout: dict[str, Any] = {"format": path.suffix[1:], "dpi": 200}
+    files.write_atomically(path, lambda partial: figure.savefig(partial, **layout))
 
 
 def _panel(point: dict[str, Any]) -> str:

@@ -20,12 +20,12 @@ from bnpstream.distributed.partitions import renumbered
 from bnpstream.distributed.stream import check_supported, stream_partitions
 from bnpstream.engine import GrowingVocabulary, Phase, Stream
 from bnpstream.runs.feed import Feed
-from bnpstream.runs.model_options import OptionError
+from bnpstream.runs.options import OptionError, Pace
 from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions
-from bnpstream.runs.status import Pace, Status
+from bnpstream.runs.status import Status
 from bnpstream.sources.protocol import JSON
 from bnpstream.storage import RunError
 

@@ -34,7 +34,7 @@ from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture import Event, MixtureState, survivor, survivors
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
-from bnpstream.storage import Tensors, read_config, read_log, read_names, save_run
+from bnpstream.storage import Tensors, marks_of, read_config, read_log, read_names, save_run
 from bnpstream.storage.models import SavedModel, loading, model_tensors, read_model
 
 Floats = NDArray[np.float64]
@@ -687,7 +687,7 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         if "schema" in config:
             model._name_columns(config["schema"].get("kind"), read_names(folder))
         document, arrays = saved.tensors.document, saved.tensors.arrays
-        events = [Event.of(event) for event in read_log(folder, "lineage", document)]
+        events = [Event.of(event) for event in read_log(folder, "lineage", marks_of(document))]
         if events:
             model.lineage_ = events + model.lineage_
         if "rows.labels_" in arrays:

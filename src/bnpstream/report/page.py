@@ -1,6 +1,5 @@
 """The page, put together and written."""
 
-import os
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
@@ -26,6 +25,7 @@ from bnpstream.report.phrases import (
 )
 from bnpstream.report.pictures import HEIGHT
 from bnpstream.runs.description import RunDescription
+from bnpstream.storage.files import write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 REASONS = 20
@@ -65,15 +65,7 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder: name a file in it")
     page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, lambda partial: partial.write_bytes(page))
     return path
 
 

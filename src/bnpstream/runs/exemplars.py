@@ -1,13 +1,11 @@
 """A few typical records of every cluster, found along the stream."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.mixture import Event
-from bnpstream.runs.decode import restored_row
 from bnpstream.runs.description import Exemplar
 
 Floats = NDArray[np.float64]
@@ -55,7 +53,10 @@ class Exemplars:
             worst = kept[-1].score if len(kept) == KEPT else self.floors.get(id, -np.inf)
             rows = rows[scores[rows] > worst]
             best = rows[np.argsort(-scores[rows], kind="stable")][:KEPT]
-            found = [Exemplar(*_with_score(describe(int(row)), scores[row])) for row in best]
+            found = []
+            for row in best.tolist():
+                number, record, excerpt = describe(row)
+                found.append(Exemplar(number, record, float(scores[row]), excerpt))
             self._keep(id, [*kept, *found])
 
     def join(self, id: int, found: list[Exemplar]) -> None:
@@ -83,22 +84,13 @@ class Exemplars:
         """Return the exemplars of a cluster, the best first."""
         return self._best.get(id, [])
 
-    def document(self) -> list[Any]:
-        """Return all as JSON."""
-        return [[id, [list(one) for one in best]] for id, best in sorted(self._best.items())]
+    def document(self) -> list[tuple[int, list[Exemplar]]]:
+        """Return all, in order of id."""
+        return sorted(self._best.items())
 
     @classmethod
-    def from_document(cls, document: list[Any]) -> "Exemplars":
+    def from_document(cls, document: list[tuple[int, list[Exemplar]]]) -> "Exemplars":
         """Return what `document` described."""
         found = cls()
-        found._best = {
-            int(id): [restored_row(Exemplar, one) for one in best] for id, best in document
-        }
+        found._best = dict(document)
         return found
-
-
-def _with_score(
-    described: tuple[int, str | int, str], score: float
-) -> tuple[int, str | int, float, str]:
-    number, id, excerpt = described
-    return number, id, float(score), excerpt

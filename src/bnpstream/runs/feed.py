@@ -12,10 +12,11 @@ from bnpstream.mixture import Event
 from bnpstream.runs.absorption import absorb_sound
 from bnpstream.runs.journal import Journal
 from bnpstream.runs.mixture import Mixture
+from bnpstream.runs.options import Pace
 from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions, Sharing
 from bnpstream.runs.signals import InterruptedJobError, Interrupts
-from bnpstream.runs.status import Answer, Pace, Status
+from bnpstream.runs.status import Answer, Status
 from bnpstream.sources import Records, Reject, Source
 from bnpstream.sources.protocol import JSON
 from bnpstream.storage import RunWriter, Tensors

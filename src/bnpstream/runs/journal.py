@@ -1,6 +1,7 @@
 """What is noted of a stream beside the posterior: trend, exemplars, tokens, rejects."""
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from bnpstream.inference.visits import Absorbed
 from bnpstream.likelihoods import Likelihood
 from bnpstream.likelihoods.typicality import Typicality
 from bnpstream.mixture import Event
-from bnpstream.runs.decode import restored, restored_row
+from bnpstream.runs.description import Exemplar
 from bnpstream.runs.exemplars import Exemplars
 from bnpstream.runs.trend import Trend
 from bnpstream.sources import Records, Reject
@@ -33,11 +34,14 @@ class Waiting(NamedTuple):
     divisor: float
 
 
-class Counted(NamedTuple):
-    """What is counted."""
+@dataclass(frozen=True)
+class JournalDocument:
+    """What `Journal.tensors` writes as JSON."""
 
-    n_tokens: int | None
-    reasons: dict[str, int]
+    tokens: int | None
+    reasons: list[tuple[str, int]]
+    waiting: list[Waiting]
+    exemplars: list[tuple[int, list[Exemplar]]]
 
 
 class Journal:
@@ -153,7 +157,7 @@ class Journal:
         document: dict[str, Any] = {
             "tokens": self.n_tokens,
             "reasons": sorted(self.reasons.items()),
-            "waiting": [list(one) for one in self.waiting],
+            "waiting": self.waiting,
             "exemplars": self.exemplars.document(),
         }
         return Tensors(self.trend.arrays(), document)
@@ -162,17 +166,15 @@ class Journal:
     def of(
         cls,
         arrays: dict[str, NDArray[Any]],
-        document: dict[str, Any],
+        document: JournalDocument,
         names: tuple[str, ...] | None,
     ) -> "Journal":
         """Return what `tensors` described."""
         journal = cls(names)
         journal.trend = Trend.of(arrays)
-        counted = {"n_tokens": document["tokens"], "reasons": dict(document["reasons"])}
-        journal.n_tokens, reasons = restored(Counted, counted)
-        journal.reasons = Counter(reasons)
-        journal.waiting = [restored_row(Waiting, one) for one in document["waiting"]]
-        journal.exemplars = Exemplars.from_document(document["exemplars"])
+        journal.n_tokens, journal.waiting = document.tokens, document.waiting
+        journal.reasons = Counter(dict(document.reasons))
+        journal.exemplars = Exemplars.from_document(document.exemplars)
         return journal
 
 

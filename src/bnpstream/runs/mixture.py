@@ -1,6 +1,6 @@
 """The model of a run: a stream, and the estimator that it can be loaded as."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bnpstream.engine import (
@@ -17,15 +17,21 @@ from bnpstream.engine import (
 )
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Absorbed
-from bnpstream.likelihoods import Likelihood
-from bnpstream.priors import Prior
+from bnpstream.likelihoods import DirichletMultinomial, Likelihood
+from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
+from bnpstream.runs.options import ModelOptions, OptionError, half_life_of
+from bnpstream.sources.records import Kind
 from bnpstream.storage import Tensors
 from bnpstream.storage.models import SavedModel, model_tensors
 
 FIXED, GROWING = "StreamingMixture", "DocumentMixture"
 """Estimators that a model can be loaded as: of fixed columns, and of a growing vocabulary."""
+WORDS = ("prior", "likelihood", "spread", "total")
+"""Parameters of estimators that are no settings of a stream."""
 DOCUMENT_PREFIX = 100
 """Initial documents used to learn unset parameters."""
+GIVEN = ("concentration", "discount", "tilt")
+"""Parameters of priors that can be given, as far as a prior has them."""
 
 
 @dataclass
@@ -155,5 +161,90 @@ class Mixture:
         return f"{self.estimator}({', '.join(given)})"
 
 
-WORDS = ("prior", "likelihood", "spread", "total")
-"""Parameters that are no settings of a stream."""
+def make_prior(options: ModelOptions) -> Prior:
+    """Return the prior: what is not given is learnt.
+
+    OptionError names a parameter that it does not have.
+    """
+    name = options.prior or "dp"
+    if name not in NAMED_PRIORS:
+        raise OptionError(f"there is no prior {name!r}; there are {', '.join(NAMED_PRIORS)}")
+    given = {
+        parameter: float(value)
+        for parameter in GIVEN
+        if (value := getattr(options, parameter)) is not None
+    }
+    for parameter in given:
+        if parameter not in PARAMETERS[name]:
+            raise OptionError(
+                f"--{parameter}: the prior {name} has no {parameter}; "
+                f"it has {' and '.join(PARAMETERS[name])}"
+            )
+    guess = NAMED_PRIORS[name]
+    left: Any = tuple(parameter for parameter in guess.learn if parameter not in given)
+    change: Any = given
+    try:
+        return replace(guess, learn=left, **change)
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+
+
+def make_model(options: ModelOptions, kind: Kind) -> Mixture:
+    """Return a model for rows of a kind; OptionError says which setting does not fit them."""
+    prior = make_prior(options)
+    chosen = {
+        "new_cluster_threshold": options.threshold,
+        "half_life": None if options.half_life is None else half_life_of(options.half_life).value,
+        "merge_threshold": options.merge_threshold,
+        "max_clusters": options.max_clusters,
+        "max_memory": options.max_memory,
+        "prefix_rows": options.prefix_rows,
+        "engine": options.engine,
+        **_revisits(options),
+    }
+    settings = {name: value for name, value in chosen.items() if value is not None}
+    try:
+        if kind == "documents":
+            _refuse_for_documents(options)
+            return Mixture.of_documents(prior, settings)
+        return Mixture.of_columns(prior, _likelihood(options, kind), settings)
+    except OptionError:
+        raise
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+
+
+def _revisits(options: ModelOptions) -> dict[str, Any]:
+    """Return the settings of a stream that say which rows are revisited, and how often."""
+    if options.revisits is not None and options.revisit is None:
+        raise OptionError("--revisits says how often the rows of --revisit are seen: give both")
+    if (passes := options.passes or 1) == 1:
+        return {"revisit": options.revisit, "n_revisits": options.revisits}
+    if options.revisit is not None:
+        raise OptionError("--passes revisits all rows and --revisit the last ones: give one")
+    return {"revisit": "all", "n_revisits": passes - 1}
+
+
+def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
+    name = options.likelihood or ("multinomial" if kind == "counts" else "auto")
+    if options.alpha is None:
+        return name
+    if name != "multinomial":
+        raise OptionError(
+            f"--alpha is the base measure of counts of words, and these rows are {name}: "
+            "leave it out, or give --likelihood multinomial"
+        )
+    try:
+        return DirichletMultinomial(options.alpha)
+    except ValueError as error:
+        raise OptionError(f"--alpha: {error}") from error
+
+
+def _refuse_for_documents(options: ModelOptions) -> None:
+    """Raise OptionError for what a growing vocabulary does not go with."""
+    for name in ("alpha", "likelihood"):
+        if getattr(options, name) is not None:
+            raise OptionError(
+                f"--{name} needs a fixed vocabulary, and that of texts grows: "
+                "give --vocab FILE or --hash-bits 18 with it"
+            )

@@ -4,18 +4,17 @@ The file is an object of `ModelOptions`, those left out being the defaults. ``tu
 the kind of rows that the settings are for, and how they were found.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import orjson
+from msgspec import ValidationError
 
 from bnpstream.likelihoods.multinomial import LEARN
-from bnpstream.runs.decode import restored
-from bnpstream.runs.mixture import Mixture
-from bnpstream.runs.model_options import GIVEN, ModelOptions, OptionError, make_model
+from bnpstream.runs.mixture import GIVEN, Mixture, make_model
+from bnpstream.runs.options import ModelOptions, OptionError, restored
 from bnpstream.sources.records import Kind
-from bnpstream.storage.files import write_atomically
 
 NAMES_OF_KINDS: dict[Kind, str] = {
     "counts": "counts of words",
@@ -80,34 +79,21 @@ def read_model_file(path: Path) -> ModelFile:
         raise OptionError(f"{path}: is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise OptionError(f'{path}: is no JSON object of settings, such as {{"prior": "nig"}}')
-    known = [field.name for field in fields(ModelOptions)]
     tuning = document.pop("tuning", {})
-    for name in document:
-        if name not in known:
-            raise OptionError(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
-    values = {
-        name: None if name in LEARNABLE and value == LEARN else value
-        for name, value in document.items()
-    }
-    try:
-        options = restored(ModelOptions, values)
-    except ValueError as error:
-        raise OptionError(f"{path}: {error}, which it cannot be") from error
+    for name, value in document.items():
+        learnt = name in LEARNABLE and value == LEARN
+        document[name] = None if learnt else value
+        try:
+            restored(ModelOptions, {name: document[name]})
+        except ValidationError as error:
+            raise OptionError(f"{path}: {name} is {value!r}, which it cannot be") from error
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from error
+    options = restored(ModelOptions, document)
     kind = tuning.get("kind") if isinstance(tuning, dict) else None
     if kind is not None and kind not in get_args(Kind):
         raise OptionError(f"{path}: was tuned on rows of an unknown kind, {kind!r}: tune again")
     return ModelFile(path, options, kind)
-
-
-def write_model_file(path: Path, settings: dict[str, Any], tuning: dict[str, Any]) -> None:
-    """Write settings, and how they were found."""
-    document = {**settings, "tuning": tuning}
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-    def write(partial: Path) -> None:
-        partial.write_bytes(text)
-
-    write_atomically(path, write)
 
 
 def written(options: ModelOptions) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections import Counter
 from copy import copy
 from math import isqrt
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from bnpstream.runs.description import (
     RunDescription,
     TreeDescription,
 )
-from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
 from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
@@ -38,8 +37,10 @@ class Run:
 
     Attributes
     ----------
-    config, document : dict
-        Settings; the JSON part of the last checkpoint.
+    config : dict
+        Settings.
+    checkpoint : Checkpoint
+        What the last checkpoint says in numbers.
     schema : Schema
         What the records are.
     source_options : Options
@@ -61,11 +62,8 @@ class Run:
             )
         self.schema: Schema = read_schema(folder, self.config)
         self.source_options, _ = settings_of(folder, self.config)
-        found = load_checkpoint(folder, self.schema)
-        self.document: dict[str, Any] = found.document
-        self.model: Mixture = found.model
-        self.journal = found.journal
-        if self.document["rows"] == 0:
+        self.checkpoint, self.model, self.journal = load_checkpoint(folder, self.schema)
+        if self.checkpoint.rows == 0:
             raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
         self.members = {int(id): [int(id)] for id in self.model.posterior.ids}
 
@@ -80,7 +78,9 @@ class Run:
 
     def events(self) -> list[Event]:
         """Return births, merges, deaths and retirements up to the checkpoint."""
-        return [Event.of(event) for event in read_log(self.folder, "lineage", self.document)]
+        return [
+            Event.of(event) for event in read_log(self.folder, "lineage", self.checkpoint.marks)
+        ]
 
     def names(self) -> list[str]:
         """Return what the columns are called; documents of any words have none."""
@@ -104,7 +104,7 @@ class Run:
         with_tree : bool
             Whether to say how clusters form groups.
         """
-        model, document, trend = self.model, self.document, self.journal.trend
+        model, saved, trend = self.model, self.checkpoint, self.journal.trend
         posterior = model.posterior
         ids, weights = posterior.ids, posterior.weights
         order = np.argsort(-weights, kind="stable")
@@ -141,12 +141,12 @@ class Run:
         return RunDescription(
             self.folder.resolve().name,
             kind,
-            document["finished"],
-            document["rows"],
-            document["rows"] + document["rejects"],
-            document["rejects"],
+            saved.finished,
+            saved.rows,
+            saved.rows + saved.rejects,
+            saved.rejects,
             None if kind == "pixels" else self.journal.n_tokens,
-            document["seconds"],
+            saved.seconds,
             model.log_evidence,
             model.n_clusters,
             clusters,

@@ -6,20 +6,16 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import convert
 
 from bnpstream._version import __version__
-from bnpstream.runs.decode import restored
 from bnpstream.runs.feed import Feed
-from bnpstream.runs.journal import Journal
-from bnpstream.runs.mixture import Mixture
+from bnpstream.runs.journal import Journal, JournalDocument
+from bnpstream.runs.mixture import Mixture, make_model
 from bnpstream.runs.model_file import ModelFile
-from bnpstream.runs.model_options import (
-    ModelOptions,
-    OptionError,
-    check_times,
-    make_model,
-)
+from bnpstream.runs.options import ModelOptions, OptionError, check_times, restored
 from bnpstream.runs.sharing import Partitions, Sharing, SharingOptions
 from bnpstream.sources import Options, Schema, Source, open_source
 from bnpstream.sources.protocol import JSON
@@ -31,7 +27,6 @@ from bnpstream.storage import (
     has_checkpoint,
     intact,
     is_run,
-    marks_of,
     read_checkpoint,
     read_config,
     read_names,
@@ -111,15 +106,7 @@ def start(
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         writer = RunWriter.create(folder, config, {NAMES: source.schema.names})
-    return Feed(
-        model,
-        source,
-        Journal(source.schema.names),
-        source.beginning(),
-        writer,
-        sharing=sharing,
-        partitions=None if sharing is None else Partitions(),
-    )
+    return _begun(model, source, sharing, writer)
 
 
 def _go_on(folder: Path, options: RunOptions) -> Feed:
@@ -135,33 +122,38 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     if not has_checkpoint(folder):
         with intact(folder / "config.json"):
             model = make_model(model_options, schema.kind)
-        writer = RunWriter.resume(folder, {})
-        return Feed(
-            model,
-            source,
-            Journal(schema.names),
-            source.beginning(),
-            writer,
-            sharing=sharing,
-            partitions=None if sharing is None else Partitions(),
-        )
-    found = load_checkpoint(folder, schema)
+        return _begun(model, source, sharing, RunWriter.resume(folder, {}))
+    found, model, journal = load_checkpoint(folder, schema)
     try:
         source.check(found.position)
     except ValueError as error:
         raise RunError(f"{folder}: cannot go on where it was saved: {error}") from error
-    writer = RunWriter.resume(folder, found.marks)
     return Feed(
-        found.model,
+        model,
         source,
-        found.journal,
+        journal,
         found.position,
-        writer,
-        records=found.totals.rows + found.totals.rejects,
-        seconds=found.totals.seconds,
-        finished=found.totals.finished,
+        RunWriter.resume(folder, found.marks),
+        records=found.rows + found.rejects,
+        seconds=found.seconds,
+        finished=found.finished,
         sharing=sharing,
         partitions=found.partitions,
+    )
+
+
+def _begun(
+    model: Mixture, source: Source, sharing: Sharing | None, writer: RunWriter | None
+) -> Feed:
+    """Return a feed that stands before the first record."""
+    return Feed(
+        model,
+        source,
+        Journal(source.schema.names),
+        source.beginning(),
+        writer,
+        sharing=sharing,
+        partitions=None if sharing is None else Partitions(),
     )
 
 
@@ -191,7 +183,7 @@ def _sharing_of(
             )
         return None
     with intact(folder / "config.json"):
-        saved = restored(Sharing, found)
+        saved = convert(found, Sharing)
     if given is None:
         raise RunError(
             f"{folder}: was begun with --dask: give it too; another cluster will do, such as "
@@ -201,53 +193,35 @@ def _sharing_of(
     return saved
 
 
-class Totals(NamedTuple):
-    """What a checkpoint says in numbers."""
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint says in JSON, beside model and stream."""
 
     rows: int
     rejects: int
     seconds: float
     finished: bool
-
-
-class Checkpoint(NamedTuple):
-    """What a checkpoint holds."""
-
-    document: dict[str, Any]
-    totals: Totals
-    model: Mixture
-    journal: Journal
     position: JSON
     """For the source to know."""
-    marks: dict[str, Mark]
-    partitions: Partitions | None
+    journal: JournalDocument
+    partitions: Partitions | None = None
+    marks: dict[str, Mark] = field(default_factory=dict)
 
 
-def load_checkpoint(folder: Path, schema: Schema) -> Checkpoint:
+def load_checkpoint(folder: Path, schema: Schema) -> tuple[Checkpoint, Mixture, Journal]:
     """Return what the last checkpoint of a run holds; RunError if that cannot be."""
-    found = read_checkpoint(folder)
-    document = found.document
+    tensors = read_checkpoint(folder)
     with intact(checkpoint_path(folder)):
-        position = document["position"]
-        totals = restored(Totals, {name: document[name] for name in Totals._fields})
-        parts = document.get("partitions")
-        partitions = None if parts is None else restored(Partitions, parts)
-        if partitions is not None and partitions.done < 0:
-            raise ValueError(f"partitions is {partitions}")
-        model = Mixture.of(found)
-        journal = Journal.of(found.arrays, document["journal"], schema.names)
-        marks = marks_of(document)
-        return Checkpoint(document, totals, model, journal, position, marks, partitions)
+        found = convert(tensors.document, Checkpoint)
+        model = Mixture.of(tensors)
+        return found, model, Journal.of(tensors.arrays, found.journal, schema.names)
 
 
 def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
     """Return what the records of a run are."""
     names = read_names(folder)
     with intact(folder / "config.json"):
-        saved = {**config["schema"], "names": None if names is None else tuple(names)}
-        if saved["types"] is not None:
-            saved["types"] = tuple(saved["types"])
-        schema = restored(Schema, saved)
+        schema = restored(Schema, {**config["schema"], "names": names})
     if schema.names is not None and len(schema.names) != schema.n_features:
         raise RunError(
             f"{folder / NAMES}: has {len(schema.names)} names for {schema.n_features} columns: "
@@ -259,13 +233,10 @@ def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
 def settings_of(folder: Path, config: dict[str, Any]) -> tuple[Options, ModelOptions]:
     """Return what a run was told about its source and its model."""
     with intact(folder / "config.json"):
-        saved = dict(config["source"]["options"])
-        if saved["columns"] is not None:
-            saved["columns"] = tuple(saved["columns"])
-        paths = config["source"]["paths"]
-        if not (paths and all(isinstance(path, str) for path in paths)):
-            raise ValueError(f"a source of {paths!r}")
-        return restored(Options, saved), restored(ModelOptions, config["model"])
+        if not convert(config["source"]["paths"], list[str]):
+            raise ValueError("a source without paths")
+        source = restored(Options, config["source"]["options"])
+        return source, restored(ModelOptions, config["model"])
 
 
 def _check_same(

@@ -1,33 +1,10 @@
-"""How a source is fed, where that stands, and what is answered."""
+"""Where the feeding of a source stands, and what is answered."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.sharing import Partitions
 from bnpstream.sources import Records
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a source is fed.
-
-    Parameters
-    ----------
-    batch_rows : int
-        Records of a batch.
-    checkpoint_rows : int or None
-        Rows between checkpoints.
-    checkpoint_seconds : float
-        Time between checkpoints; longer where they take long.
-    max_rejects : int or None
-        Records that may be unusable; None for any number.
-    """
-
-    batch_rows: int = 1024
-    checkpoint_rows: int | None = None
-    checkpoint_seconds: float = 10.0
-    max_rejects: int | None = None
 
 
 class Status(NamedTuple):

@@ -12,17 +12,12 @@ from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.priors import PARAMETERS
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
+from bnpstream.runs.mixture import make_model, make_prior
 from bnpstream.runs.model_file import written
-from bnpstream.runs.model_options import (
-    ModelOptions,
-    OptionError,
-    half_life_of,
-    make_model,
-    make_prior,
-)
+from bnpstream.runs.options import ModelOptions, OptionError, Pace, half_life_of
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, versions
-from bnpstream.runs.status import Answer, Pace, Status
+from bnpstream.runs.status import Answer, Status
 from bnpstream.search import GridResult, Point, distinct, grid_search
 from bnpstream.search.grids import ALPHAS, CONCENTRATIONS, strengths
 from bnpstream.sources import Source, open_source
@@ -241,7 +236,7 @@ def read_prefix(
     def keep(answer: Answer) -> None:
         parts.append(answer.records.rows)
 
-    feed.run(Pace(min(n_rows, Pace.batch_rows)), enough, after, keep)
+    feed.run(Pace(min(n_rows, Pace().batch_rows)), enough, after, keep)
     if not parts:
         raise ValueError(f"{source}: has no record that could be used")
     return stacked(parts), feed.journal.n_rejects

@@ -5,6 +5,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
+from bnpstream._options import option
+
 Kind = Literal["counts", "table", "documents"]
 """Rows are a csr_array of counts, an array of cells, or a list of dicts from words to counts."""
 
@@ -190,40 +192,33 @@ class Schema:
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may say about a source; None is found out.
+    """What a user may say about a source; None is found out."""
 
-    Parameters
-    ----------
-    format : str, optional
-        Name of the format.
-    vocab : str, optional
-        File with a word a line: names of the columns, and the words that texts may have.
-    n_features : int, optional
-        Columns of counts where the format does not say.
-    id_field, text_field, counts_field, time_field : str, optional
-        Field of a JSON record or column of a table that has the id, a text, counts of words, or
-        the time.
-    columns : tuple of str, optional
-        Columns of a table to use; by default all but the id and the time.
-    hash_bits : int, optional
-        Texts become counts over 2^bits columns; by default the vocabulary grows.
-    delimiter : str, optional
-        Between the fields of a line of a CSV file.
-    header : bool, optional
-        Whether the first line of a CSV file has the names of the columns.
-    max_line_bytes : int
-        A longer line is rejected.
-    """
-
-    format: str | None = None
-    vocab: str | None = None
-    n_features: int | None = None
-    id_field: str | None = None
-    text_field: str | None = None
-    counts_field: str | None = None
-    time_field: str | None = None
-    columns: tuple[str, ...] | None = None
-    hash_bits: int | None = None
-    delimiter: str | None = None
-    header: bool | None = None
+    format: str | None = option(
+        "uci, lda-c, svmlight, mtx, npz, csv, tsv, parquet, arrow, jsonl or text.",
+        "guessed from name and content",
+    )
+    vocab: str | None = option(
+        "File with a word per line: names of columns, words of texts.", "none"
+    )
+    n_features: int | None = option("Columns, where the format does not say.", "found out", least=1)
+    id_field: str | None = option("Field or column with a record's id.", "id, if there is one")
+    text_field: str | None = option("Field or column with a text.", "text, if there is one")
+    counts_field: str | None = option(
+        "Field with words, or with counts of words.", "counts or words, if there is one"
+    )
+    time_field: str | None = option(
+        "Field or column with a record's time, for --half-life 7d.", "none"
+    )
+    columns: tuple[str, ...] | None = option(
+        "Columns to use, separated by commas.", "all but the id and the time"
+    )
+    hash_bits: int | None = option(
+        "Texts become counts over 2^N columns.", "their vocabulary grows"
+    )
+    delimiter: str | None = option("Between the fields of a CSV line.", "guessed")
+    header: bool | None = option(
+        "Whether a CSV file begins with names.", "guessed", flag="--header/--no-header"
+    )
     max_line_bytes: int = 1 << 20
+    """A longer line is rejected."""

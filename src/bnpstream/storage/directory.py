@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import convert
 
 from bnpstream.storage.files import (
     RunError,
@@ -14,7 +15,7 @@ from bnpstream.storage.files import (
     refusal,
     sweep_up,
     sync_folder,
-    write_atomically,
+    write_json,
     writer_of,
 )
 from bnpstream.storage.logs import JsonLines, Mark, read_lines
@@ -33,21 +34,6 @@ NAMES = "features.json"
 """What the columns are called: apart from the settings, as there may be very many."""
 LOGS = {"trace": 4, "lineage": None, "rejects": 4}
 """Files of JSON lines, and how many full segments of each are kept; None keeps all."""
-
-
-def write_config(folder: Path, config: dict[str, Any]) -> None:
-    """Write the settings of a run."""
-    write_json(folder / CONFIG, {"format": FORMAT, **config})
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a file of JSON that is there whole or not at all."""
-    data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-    def write(partial: Path) -> None:
-        partial.write_bytes(data)
-
-    write_atomically(path, write)
 
 
 def is_run(folder: Path) -> bool:
@@ -136,7 +122,7 @@ def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
     with locked(folder):
         if is_run(folder):
             sweep_up(folder)
-        write_config(folder, config)
+        write_json(folder / CONFIG, {"format": FORMAT, **config})
         write_tensors(folder / STATE, tensors)
 
 
@@ -200,7 +186,9 @@ class RunWriter:
         try:
             for name, content in (others or {}).items():
                 write_json(folder / name, content)
-            write_config(folder, config)  # last: with it the directory is a run
+            write_json(
+                folder / CONFIG, {"format": FORMAT, **config}
+            )  # last: with it the directory is a run
         except BaseException:
             writer.close()
             raise
@@ -246,9 +234,9 @@ def _has_content(path: Path) -> bool:
 
 def marks_of(document: dict[str, Any]) -> dict[str, Mark]:
     """Return where a checkpoint says that the files of JSON lines end."""
-    return {name: Mark(*mark) for name, mark in document.get("marks", {}).items()}
+    return convert(document.get("marks", {}), dict[str, Mark])
 
 
-def read_log(folder: Path, name: str, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read_log(folder: Path, name: str, marks: dict[str, Mark]) -> Iterator[dict[str, Any]]:
     """Yield the records of a file of JSON lines up to a checkpoint."""
-    return read_lines(folder / f"{name}.jsonl", marks_of(document).get(name, Mark()))
+    return read_lines(folder / f"{name}.jsonl", marks.get(name, Mark()))

@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 
 class RunError(Exception):
@@ -38,12 +41,12 @@ def intact(path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a file beside `path`, bring it to the disk, and give it that name.
 
     A crash leaves the old file or the new one. Raises RunError if the disk does not take it.
     """
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         write(partial)
         with partial.open("rb+") as file:
@@ -51,9 +54,16 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         partial.replace(path)
         sync_folder(path.parent)
     except OSError as error:
+        raise refusal(path, error) from error
+    finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise refusal(path, error) from error
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a file of JSON that is there whole or not at all."""
+    data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    write_atomically(path, lambda partial: partial.write_bytes(data))
 
 
 def sweep_up(folder: Path) -> None:
