@@ -1,18 +1,22 @@
 """Tables of any library: pandas, Polars and Arrow, through narwhals."""
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+if TYPE_CHECKING:  # most rows are arrays, and it is slow to import
+    import narwhals.stable.v1 as nw
 
-def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+
+def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
     """Return X as a data frame if it is one, else None."""
     if isinstance(X, np.ndarray | list | tuple) or issparse(X):
         return None
+    import narwhals.stable.v1 as nw
+
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
@@ -57,6 +61,8 @@ def as_rows(X: Any) -> Any:
     frame = as_frame(X)
     if frame is None:
         return X if issparse(X) or isinstance(X, np.ndarray) else _guarded(X)
+    import narwhals.stable.v1 as nw
+
     kinds = list(frame.schema.values())
     if all(kind.is_numeric() for kind in kinds):
         return frame.to_numpy()
@@ -65,7 +71,7 @@ def as_rows(X: Any) -> Any:
     return as_labels(X)
 
 
-def _has_nulls(frame: nw.DataFrame[Any]) -> bool:
+def _has_nulls(frame: "nw.DataFrame[Any]") -> bool:
     return any(column.null_count() > 0 for column in frame.iter_columns())
 
 

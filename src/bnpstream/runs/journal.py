@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from bnpstream.inference.visits import Absorbed
 from bnpstream.likelihoods import Likelihood
@@ -138,14 +138,14 @@ class Journal:
         if records.excerpts:
             return records.excerpts[i]
         rows: Any = records.rows
-        if issparse(rows):
-            matrix: Any = rows
-            row = csr_array(matrix[i : i + 1])
-            top = np.argsort(-row.data, kind="stable")[:WORDS_OF_EXCERPT]
-            return " ".join(self._name(int(row.indices[j])) for j in top)
+        if issparse(records.rows):
+            inside = slice(rows.indptr[i], rows.indptr[i + 1])
+            counts, words = rows.data[inside], rows.indices[inside]
+            top = words[np.argsort(-counts, kind="stable")[:WORDS_OF_EXCERPT]]
+            return " ".join(map(self._name, top.tolist()))
         if isinstance(rows, list):
-            words: Counter[str] = Counter(rows[i])
-            return " ".join(word for word, _ in words.most_common(WORDS_OF_EXCERPT))
+            bag: Counter[str] = Counter(rows[i])
+            return " ".join(word for word, _ in bag.most_common(WORDS_OF_EXCERPT))
         cells = [f"{self._name(j)}={_shown(cell)}" for j, cell in enumerate(rows[i])]
         return ", ".join(cells[:WORDS_OF_EXCERPT])
 

@@ -4,16 +4,16 @@ The file is an object of `ModelOptions`, those left out being the defaults. ``tu
 the kind of rows that the settings are for, and how they were found.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import orjson
-from msgspec import ValidationError
+from msgspec import ValidationError, convert
 
 from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.runs.mixture import GIVEN, Mixture, make_model
-from bnpstream.runs.options import ModelOptions, OptionError, restored
+from bnpstream.runs.options import ModelOptions, OptionError
 from bnpstream.sources.records import Kind
 
 NAMES_OF_KINDS: dict[Kind, str] = {
@@ -21,6 +21,8 @@ NAMES_OF_KINDS: dict[Kind, str] = {
     "table": "a table",
     "documents": "texts of any words",
 }
+T = TypeVar("T")
+
 LEARNABLE = ("concentration", "discount", "alpha")
 """Settings that are learnt if they are left out, so that "learn" is a value for them."""
 
@@ -94,6 +96,23 @@ def read_model_file(path: Path) -> ModelFile:
     if kind is not None and kind not in get_args(Kind):
         raise OptionError(f"{path}: was tuned on rows of an unknown kind, {kind!r}: tune again")
     return ModelFile(path, options, kind)
+
+
+def restored(cls: type[T], values: dict[str, Any]) -> T:
+    """Return a record of settings from JSON; ValueError for a name or a type that is not its own.
+
+    Examples
+    --------
+    >>> restored(ModelOptions, {"passes": "7"})
+    Traceback (most recent call last):
+    ...
+    msgspec.ValidationError: Expected `int | null`, got `str` - at `$.passes`
+    """
+    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            raise OptionError(f"there is no setting {name!r}; there are {', '.join(known)}")
+    return convert(values, cls)
 
 
 def written(options: ModelOptions) -> dict[str, Any]:

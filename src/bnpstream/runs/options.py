@@ -3,14 +3,10 @@
 Nothing heavy is imported here, as the command line shows these options before anything runs.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeVar
-
-from msgspec import convert
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from bnpstream._options import option
-
-T = TypeVar("T")
 
 
 class OptionError(ValueError):
@@ -71,23 +67,6 @@ class Pace:
     max_rejects: int | None = option(
         "Stop when more records than this cannot be used.", "no limit", least=0
     )
-
-
-def restored(cls: type[T], values: dict[str, Any]) -> T:
-    """Return a record of settings from JSON; ValueError for a name or a type that is not its own.
-
-    Examples
-    --------
-    >>> restored(Pace, {"batch_rows": "7"})
-    Traceback (most recent call last):
-    ...
-    msgspec.ValidationError: Expected `int`, got `str` - at `$.batch_rows`
-    """
-    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    for name in values:
-        if name not in known:
-            raise OptionError(f"there is no setting {name!r}; there are {', '.join(known)}")
-    return convert(values, cls)
 
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,8 +14,8 @@ from bnpstream._version import __version__
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal, JournalDocument
 from bnpstream.runs.mixture import Mixture, make_model
-from bnpstream.runs.model_file import ModelFile
-from bnpstream.runs.options import ModelOptions, OptionError, check_times, restored
+from bnpstream.runs.model_file import ModelFile, restored
+from bnpstream.runs.options import ModelOptions, OptionError, check_times
 from bnpstream.runs.sharing import Partitions, Sharing, SharingOptions
 from bnpstream.sources import Options, Schema, Source, open_source
 from bnpstream.sources.protocol import JSON
@@ -99,7 +99,7 @@ def start(
         config = {
             "model": asdict(options.model),
             "source": {**source.identity(), "options": asdict(options.source)},
-            "schema": {**asdict(source.schema), "names": None},
+            "schema": asdict(replace(source.schema, names=None)),
             "sharing": None if sharing is None else sharing._asdict(),
             "seed": None,
             "versions": versions(),

@@ -76,7 +76,7 @@ def guess_format(file: ByteReader) -> str:
     named = _by_name(file.path)
     if named is None and b"\0" in head:
         raise ValueError(f"{file.path}: the format is not known: give --format")
-    lines = first_lines(file)[:PEEKED_LINES]
+    lines = first_lines(file, at_most=PEEKED_LINES)
     certain = _by_lines(lines, named)
     if certain is not None:
         return certain

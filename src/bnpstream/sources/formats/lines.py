@@ -1,6 +1,7 @@
 """Lines of a file, with their numbers and offsets."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from bnpstream.sources.files.byte_reader import BLOCK_BYTES, BYTE_ORDER_MARK, ByteReader
 from bnpstream.sources.files.position import Position
@@ -152,7 +153,7 @@ def decode(line: bytes) -> str:
         raise UnusableError(f"not UTF-8: {error.reason} at byte {error.start + 1}") from error
 
 
-def first_lines(file: ByteReader, *, at_least: int = 1) -> list[bytes]:
+def first_lines(file: ByteReader, *, at_least: int = 1, at_most: int | None = None) -> list[bytes]:
     """Return the first whole lines of a file that are not blank, without taking them.
 
     Parameters
@@ -161,6 +162,8 @@ def first_lines(file: ByteReader, *, at_least: int = 1) -> list[bytes]:
         The bytes.
     at_least : int
         Lines that live input is waited for.
+    at_most : int, optional
+        Lines that are enough; None for all.
 
     Raises
     ------
@@ -172,8 +175,8 @@ def first_lines(file: ByteReader, *, at_least: int = 1) -> list[bytes]:
         lines = found.removeprefix(BYTE_ORDER_MARK).split(b"\n")
         if not file.ended or len(found) == n_bytes:
             lines.pop()  # it may go on
-        lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
-        if lines:
-            return lines
+        filled = (line.removesuffix(b"\r") for line in lines if line.strip())
+        if kept := list(islice(filled, at_most)):
+            return kept
     what = f"no line ends in the first {n_bytes} bytes" if found.strip() else "it is empty"
     raise ValueError(f"{file.path}: there is no record: {what}")
