@@ -152,7 +152,7 @@ def test_a_run(feature, tmp_path):
     path.write_text("\n".join(lines) + "\n")
     field = "at" if feature == "times" else None
     with open_source(str(path), Options(counts_field="counts", time_field=field)) as source:
-        model = Mixture.of_documents(resolve_prior("dp"), settings(feature), spread=SPREAD)
+        model = Mixture.made(prior=resolve_prior("dp"), spread=SPREAD, **settings(feature))
         feed = Feed(model, source, Journal(source.schema.names), source.beginning())
         assert feed.run(Pace(batch_rows=33), Interrupts(), lambda status: None)
     assert bits(model.stream.state) == expected(feature)

@@ -3,8 +3,8 @@
 import importlib.util
 import shutil
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,35 +27,6 @@ from bnpstream.runs.start import RunOptions, start
 BATCH_ROWS = 32
 IMAGE = (8, 8)
 MODEL = ModelOptions(prior="nig", concentration=1.0, tilt=1.0, alpha=2.0)
-
-
-@dataclass(frozen=True)
-class ClusterSummary:
-    """One line of the table."""
-
-    id: int
-    weight: float
-    images: int
-    digit: int | None
-    share: float | None
-
-
-@dataclass(frozen=True)
-class DemoResult:
-    """Everything the demo found; printed as a table or as JSON."""
-
-    rows: int
-    rows_per_second: float
-    compile_seconds: float
-    n_clusters: int
-    log_evidence: float
-    log_evidence_per_row: float
-    nmi: float
-    ari: float
-    purity: float
-    clusters: list[ClusterSummary]
-    run: str
-    report: str | None
 
 
 def run_demo(out: Path, as_json: bool) -> None:
@@ -84,25 +55,24 @@ def run_demo(out: Path, as_json: bool) -> None:
     feed = _stream(folder, source)
 
     run = Run(folder)
-    posterior = run.model.posterior
-    positions = posterior.best(run.model.stream.view(images))
+    positions = run.model.posterior.best(run.model.stream.view(images))
     scores = agreement(labels, positions)
-    result = DemoResult(
-        feed.n_rows,
-        feed.n_rows / feed.seconds_in_pass,
-        compile_seconds,
-        run.model.n_clusters,
-        run.model.log_evidence,
-        run.model.log_evidence / feed.n_rows,
-        scores.nmi,
-        scores.ari,
-        scores.purity,
-        _summaries(run, labels, positions),
-        str(folder),
-        _report(run, out, console),
-    )
+    result = {
+        "rows": feed.n_rows,
+        "rows_per_second": feed.n_rows / feed.seconds_in_pass,
+        "compile_seconds": compile_seconds,
+        "n_clusters": run.model.n_clusters,
+        "log_evidence": run.model.log_evidence,
+        "log_evidence_per_row": run.model.log_evidence / feed.n_rows,
+        "nmi": scores.nmi,
+        "ari": scores.ari,
+        "purity": scores.purity,
+        "clusters": _clusters(run, labels, positions),
+        "run": str(folder),
+        "report": _report(run, out, console),
+    }
     if as_json:
-        write_json(asdict(result))
+        write_json(result)
     else:
         _print(result, console)
 
@@ -116,22 +86,22 @@ def _stream(folder: Path, source: Path) -> Feed:
     return feed
 
 
-def _summaries(
+def _clusters(
     run: Run, labels: NDArray[np.intp], positions: NDArray[np.intp]
-) -> list[ClusterSummary]:
+) -> list[dict[str, Any]]:
     """Return what every cluster turned out to be, the heaviest first."""
     posterior = run.model.posterior
     ids, weights = posterior.ids, posterior.weights
     majority, shares = majority_labels(labels, positions, ids.size)
     sizes = np.bincount(positions, minlength=ids.size)
     return [
-        ClusterSummary(
-            int(ids[k]),
-            float(weights[k]),
-            int(sizes[k]),
-            int(majority[k]) if sizes[k] else None,
-            float(shares[k]) if sizes[k] else None,
-        )
+        {
+            "id": int(ids[k]),
+            "weight": float(weights[k]),
+            "images": int(sizes[k]),
+            "digit": int(majority[k]) if sizes[k] else None,
+            "share": float(shares[k]) if sizes[k] else None,
+        }
         for k in np.argsort(-weights, kind="stable")
     ]
 
@@ -149,32 +119,30 @@ def _report(run: Run, out: Path, console: Console) -> str | None:
     return str(write_report(run.describe(image_shape=IMAGE), out / "report.html"))
 
 
-def _print(result: DemoResult, console: Console) -> None:
-    table = Table(title=f"{result.n_clusters} clusters in order of weight", title_justify="left")
+def _print(result: dict[str, Any], console: Console) -> None:
+    clusters = result["clusters"]
+    table = Table(title=f"{len(clusters)} clusters in order of weight", title_justify="left")
     for name in ("id", "weight", "images", "mostly", "share"):
         table.add_column(name, justify="right")
     table.add_column("")
-    heaviest = result.clusters[0].weight
-    for cluster in result.clusters:
+    for cluster in clusters:
         table.add_row(
-            str(cluster.id),
-            f"{cluster.weight:.1%}",
-            str(cluster.images),
-            "-" if cluster.digit is None else str(cluster.digit),
-            "-" if cluster.share is None else f"{cluster.share:.0%}",
-            "█" * round(20 * cluster.weight / heaviest),
+            str(cluster["id"]),
+            f"{cluster['weight']:.1%}",
+            str(cluster["images"]),
+            "-" if cluster["digit"] is None else str(cluster["digit"]),
+            "-" if cluster["share"] is None else f"{cluster['share']:.0%}",
+            "█" * round(20 * cluster["weight"] / clusters[0]["weight"]),
         )
     console.print(table)
+    evidence = f"{result['log_evidence']:,.0f} nats, {result['log_evidence_per_row']:.1f} per row"
     summary = Table(show_header=False, box=None)
-    summary.add_row("agreement with the true digits", f"NMI {result.nmi:.3f}")
-    summary.add_row("", f"ARI {result.ari:.3f}")
-    summary.add_row("", f"purity {result.purity:.3f}")
-    summary.add_row(
-        "evidence (sum of one-step-ahead log predictives)",
-        f"{result.log_evidence:,.0f} nats, {result.log_evidence_per_row:.1f} a row",
-    )
-    summary.add_row("speed of the pass", f"{result.rows_per_second:,.0f} rows/s")
+    summary.add_row("agreement with the true digits", f"NMI {result['nmi']:.3f}")
+    summary.add_row("", f"ARI {result['ari']:.3f}")
+    summary.add_row("", f"purity {result['purity']:.3f}")
+    summary.add_row("evidence (sum of one-step-ahead log predictives)", evidence)
+    summary.add_row("speed of the pass", f"{result['rows_per_second']:,.0f} rows/s")
     console.print(summary)
-    for name, path in (("run", result.run), ("report", result.report)):
-        if path is not None:
-            console.print(f"{name}: {path}", soft_wrap=True, markup=False)
+    for name in ("run", "report"):
+        if result[name] is not None:
+            console.print(f"{name}: {result[name]}", soft_wrap=True, markup=False)

@@ -4,7 +4,6 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ import typer
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
 from bnpstream.cli.output import print_numbers, write_json
 from bnpstream.cli.progress import ProgressDisplay
-from bnpstream.runs.feed import Feed
+from bnpstream.runs.feed import Answer, Feed
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.model_file import read_model_file
 from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.status import Answer
-from bnpstream.sources import Options
+from bnpstream.sources import Options, Records
 from bnpstream.storage import is_run
 
 ALTERNATIVES = 3
@@ -74,11 +73,11 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
 
 def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     """Return what the options of a command say about a run."""
-    about_source = _of(Options, given)
+    about_source = settings_of(Options, given)
     if about_source["columns"] is not None:
         names = about_source["columns"].split(",")
         about_source["columns"] = tuple(name.strip() for name in names)
-    about_model = _of(ModelOptions, given)
+    about_model = settings_of(ModelOptions, given)
     file = None if given.get("config") is None else read_model_file(given["config"])
     model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
     return RunOptions(
@@ -86,14 +85,12 @@ def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     )
 
 
-def _of(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+def settings_of(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return those options of a command that are fields of a record of settings."""
     return {field.name: given[field.name] for field in fields(record) if field.name in given}
 
 
-def _run(
-    options: RunOptions, given: dict[str, Any], answer: Callable[[Answer], None] | None
-) -> tuple[Feed, bool]:
+def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
     pace = pace_of(given)
     feed = start(given["out"], options, resume=given["resume"])
@@ -113,13 +110,13 @@ def pace_of(given: dict[str, Any]) -> Pace:
         raise typer.BadParameter("--resume needs --out: the run to go on with")
     if given["strict"] and given["max_rejects"]:
         raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
-    pace = Pace(**_of(Pace, given))
+    pace = Pace(**settings_of(Pace, given))
     return replace(pace, max_rejects=0) if given["strict"] else pace
 
 
-def write_answers(answer: Answer) -> None:
+def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
-    absorbed, records = answer.model.absorbed, answer.records
+    absorbed, provisional = model.absorbed, model.provisional
     skipped = len(absorbed.rows.ids) - len(records)
     novelty = absorbed.rows.novelty.tolist()
     lines = []
@@ -135,7 +132,7 @@ def write_answers(answer: Answer) -> None:
             "novelty": novelty[skipped + i],
             "alternatives": [{"cluster": k, "probability": p} for k, p in others],
         }
-        if answer.provisional:
+        if provisional:
             line["provisional"] = True
         lines.append(orjson.dumps(line))
     lines.append(b"")
@@ -161,8 +158,10 @@ def _mend_last_line() -> None:
 
 def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     """Return what a run has come to, as JSON."""
-    status, model = feed.status(), feed.model
-    rows = status.rows
+    status, model, schema = feed.status(), feed.model, feed.source.schema
+    rows, columns = status.rows, None
+    if schema.types is not None and schema.names is not None:
+        columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
     tokens = feed.journal.n_tokens
     return {
@@ -180,7 +179,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "seconds_in_pass": feed.seconds_in_pass,
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
-        "columns": columns_of(feed),
+        "columns": columns,
         "learnt": model.learnt() if rows > 0 else {},
     }
 
@@ -188,23 +187,6 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
 def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
     cluster = "" if dask is None else f" --dask {dask['cluster']}"
     return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
-
-
-def columns_of(feed: Feed) -> dict[str, str] | None:
-    """Return how the columns of a table were understood, or None if rows are no table."""
-    schema = feed.source.schema
-    if schema.types is None or schema.names is None:
-        return None
-    return dict(zip(schema.names, schema.types, strict=True))
-
-
-def describe_cluster(about: dict[str, Any]) -> str:
-    """Return what is said of the cluster that a run was shared out to."""
-    unread = len(about["unread"])
-    return (
-        f"dask: {about['partitions']:,} partitions, {about['workers']:,} workers, "
-        f"staleness {about['staleness']}"
-    ) + (f"; {unread:,} partitions could not be read" if unread else "")
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -225,7 +207,12 @@ def _print(summary: dict[str, Any]) -> None:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
         print(f"learnt: {', '.join(learnt)}")
     if "dask" in summary:
-        print(describe_cluster(summary["dask"]))
+        about, unread = summary["dask"], len(summary["dask"]["unread"])
+        print(
+            f"dask: {about['partitions']:,} partitions, {about['workers']:,} workers, "
+            f"staleness {about['staleness']}"
+            + (f"; {unread:,} partitions could not be read" if unread else "")
+        )
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.markup import escape
 from rich.table import Table
 
@@ -17,7 +16,7 @@ from bnpstream.mixture import survivor
 from bnpstream.runs.description import ClusterDescription
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
-from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.bad_lines import read_lines
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:
@@ -36,18 +35,12 @@ def run_evaluate(
 ) -> None:
     """Print how well a run predicts records."""
     fitted = _opened(run, coarse)
-    truth = None if labels is None else _labels(labels)
+    truth = None
+    if labels is not None:  # any text is a label
+        lines = read_lines(labels)
+        truth = np.array([line.decode(errors="backslashreplace") for line in lines], np.str_)
     records = source_for(fitted, source or ["-"], format=format)
     (write_json if as_json else print_numbers)(asdict(evaluate(fitted, records, truth)))
-
-
-def _labels(path: Path) -> NDArray[np.str_]:
-    """Read a file with a label a line; any text is one."""
-    with ByteReader(str(path)) as file:
-        lines = b"".join(file.blocks()).decode(errors="backslashreplace").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return np.array([line.removesuffix("\r") for line in lines], dtype=np.str_)
 
 
 def run_predict(

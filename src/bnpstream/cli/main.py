@@ -12,6 +12,7 @@ from bnpstream._version import __version__
 from bnpstream.cli import options as o
 from bnpstream.cli.errors import reported
 from bnpstream.cli.options import Option, switch
+from bnpstream.runs.options import Plan
 
 STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich loads slowly
 app = typer.Typer(pretty_exceptions_enable=False, **STYLE)
@@ -130,10 +131,7 @@ command(
     "on.",
     o.SOURCES,
     Option("out", Path, "JSON file for fit --config.", "nothing is kept"),
-    Option("rows", int, "First rows to use.", default=1000, least=2),
-    Option("held_out", float, "Share to predict: the last of them.", default=0.2),
-    Option("seed", int, "Predict rows anywhere among them.", "the last ones", least=0),
-    Option("jobs", int, "Points at a time; -1 for all cores.", default=1, least=-1),
+    *o.options_of(Plan),
     Option("plot", Path, "Heat map, as .png, .svg or .pdf.", "none"),
     o.AS_JSON,
     Grid=o.GRID,

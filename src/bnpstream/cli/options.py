@@ -11,6 +11,7 @@ import typer
 
 from bnpstream._options import Told
 from bnpstream.runs.options import ModelOptions, Pace
+from bnpstream.runs.sharing import SharingOptions
 from bnpstream.sources.records import Options as SourceOptions
 
 SIMPLE = (str, int, float, bool)
@@ -116,13 +117,7 @@ PACE = (
 )
 CLUSTER = (
     Option("dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two processes.", "none"),
-    Option(
-        "staleness",
-        int,
-        "Partitions that another one need not wait for: one more is worked on at a time.",
-        "1",
-        least=0,
-    ),
+    *options_of(SharingOptions),
 )
 GRID = (
     Option("prior", list[str], "Priors to try.", "dp and nig"),

@@ -8,14 +8,14 @@ import typer
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED
-from bnpstream.cli.fit import run_options
+from bnpstream.cli.fit import run_options, settings_of
 from bnpstream.cli.options import GRID
 from bnpstream.cli.output import write_json
 from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.runs.model_file import parsed
-from bnpstream.runs.options import OptionError
-from bnpstream.runs.tune import Plan, Tuning, tune
+from bnpstream.runs.options import OptionError, Plan
+from bnpstream.runs.tune import Tuning, tune
 from bnpstream.search import Point
 from bnpstream.storage import files
 
@@ -33,18 +33,10 @@ DOUBT = 2.0
 
 
 def run_tune(
-    source: list[str] | None,
-    out: Path | None,
-    plot: Path | None,
-    as_json: bool,
-    rows: int,
-    held_out: float,
-    seed: int | None,
-    jobs: int,
-    **given: Any,
+    source: list[str] | None, out: Path | None, plot: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Try a grid, print it best first, and keep the winner."""
-    plan, paths = Plan(rows, held_out, seed, jobs), source or []
+    plan, paths = Plan(**settings_of(Plan, given)), source or []
     _check(plan, out, plot)
     values = {
         one.name: [
@@ -75,7 +67,7 @@ def _check(plan: Plan, out: Path | None, plot: Path | None) -> None:
     """Raise OptionError if what is found could not be kept, before anything is sought."""
     if not 0.0 < plan.held_out < 1.0:
         raise OptionError(f"--held-out {plan.held_out}: give a share between 0 and 1")
-    if plan.n_jobs == 0:
+    if plan.jobs == 0:
         raise OptionError("--jobs 0: give how many points at a time, or -1 for all cores")
     for name, path in (("--out", out), ("--plot", plot)):
         if path is not None and path.is_dir():

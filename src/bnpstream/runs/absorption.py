@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from bnpstream.likelihoods.errors import RowError
-from bnpstream.runs.mixture import Mixture
 from bnpstream.sources import Records, Reject
 
 T = TypeVar("T")
@@ -44,19 +43,3 @@ def sound_parts(
     middle = len(records) // 2
     for half in (slice(None, middle), slice(middle, None)):
         yield from sound_parts(records.part(half), use, name)
-
-
-def absorb_sound(
-    model: Mixture, records: Records, name: str = ""
-) -> Iterator[tuple[Records, Reject | None]]:
-    """Absorb records; any split of rows gives the same bits, so that good ones do not notice.
-
-    Yields
-    ------
-    part, refused : Records, Reject or None
-        As in `sound_parts`.
-    """
-    for part, _, refused in sound_parts(
-        records, lambda part: model.absorb(part.rows, part.times or None), name
-    ):
-        yield part, refused

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from bnpstream.mixture import Event
-from bnpstream.runs.absorption import absorb_sound
+from bnpstream.runs.absorption import sound_parts
 from bnpstream.runs.journal import Journal
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.options import Pace
 from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions, Sharing
 from bnpstream.runs.signals import InterruptedJobError, Interrupts
-from bnpstream.runs.status import Answer, Status
+from bnpstream.runs.status import Status
 from bnpstream.sources import Records, Reject, Source
 from bnpstream.sources.protocol import JSON
 from bnpstream.storage import RunWriter, Tensors
@@ -27,6 +27,10 @@ SHARE_OF_CHECKPOINTS = 0.05
 """Of all time, what checkpoints may take."""
 MOVING = 0.9
 """Weight of the past in the moving mean of evidence a row, a batch."""
+
+
+Answer = Callable[[Records, Mixture], None]
+"""Told of rows that a model has just absorbed, or keeps until there are more."""
 
 
 class TooManyRejectsError(Exception):
@@ -90,7 +94,7 @@ class Feed:
         pace: Pace,
         interrupts: Interrupts,
         on_batch: Callable[[Status], None],
-        answer: Callable[[Answer], None] | None = None,
+        answer: Answer | None = None,
     ) -> bool:
         """Read the source to its end; return False if a signal ended it before.
 
@@ -107,9 +111,7 @@ class Feed:
         """
         return self.go_through(self._steps(pace, interrupts, answer), pace, interrupts, on_batch)
 
-    def _steps(
-        self, pace: Pace, interrupts: Interrupts, answer: Callable[[Answer], None] | None
-    ) -> Generator[bool]:
+    def _steps(self, pace: Pace, interrupts: Interrupts, answer: Answer | None) -> Generator[bool]:
         """Take batch after batch."""
         source, rows = self.source, pace.batch_rows
         batches = read_ahead(source.batches(rows, self.position), rows, source.stop)
@@ -164,7 +166,7 @@ class Feed:
         records: Records,
         position: JSON,
         pace: Pace,
-        answer: Callable[[Answer], None] | None,
+        answer: Answer | None,
     ) -> None:
         """Absorb a batch; what the model refuses is rejected."""
         rejects = list(records.rejects)
@@ -177,7 +179,7 @@ class Feed:
                 continue
             n_absorbed += len(part)
             if answer is not None:
-                answer(Answer(part, self.model, self.model.provisional))
+                answer(part, self.model)
         self.check_any(n_absorbed, len(records), rejects)
         self.move_on(rejects, records.end(self.records), position)
 
@@ -216,7 +218,10 @@ class Feed:
     def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
         """Absorb rows, and note them; what the model refuses is rejected."""
         began = time.perf_counter()
-        for part, refused in absorb_sound(self.model, records):
+        # Any split of rows gives the same bits: good ones do not notice.
+        for part, _, refused in sound_parts(
+            records, lambda part: self.model.absorb(part.rows, part.times or None)
+        ):
             self.seconds_in_pass += time.perf_counter() - began
             if refused is None:
                 self._note(part)

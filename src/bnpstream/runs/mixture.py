@@ -59,41 +59,29 @@ class Mixture:
     n_features: int | None = None
 
     @classmethod
-    def of_columns(
-        cls, prior: Prior, likelihood: Likelihood | str, settings: dict[str, Any]
-    ) -> "Mixture":
-        """Return a model of rows with fixed columns."""
-        given = {"prior": prior, "likelihood": likelihood}
-        return cls._made(FIXED, given, settings, FixedColumns(resolve_likelihood(likelihood)))
+    def made(cls, **given: Any) -> "Mixture":
+        """Return a model that has seen nothing, by arguments of the estimator's constructor.
 
-    @classmethod
-    def of_documents(cls, prior: Prior, settings: dict[str, Any], **words: Any) -> "Mixture":
-        """Return a model of documents whose words are not known in advance."""
-        given = {"prior": prior, "spread": None, "total": None} | words
-        settings = {"prefix_rows": DOCUMENT_PREFIX} | settings
-        encoder = GrowingVocabulary(given["spread"], given["total"])
-        return cls._made(GROWING, given, settings, encoder)
-
-    @classmethod
-    def _made(
-        cls, estimator: str, given: dict[str, Any], settings: dict[str, Any], encoder: Encoder
-    ) -> "Mixture":
-        chosen = Settings(**settings)
-        stream = Stream(resolve_prior(given["prior"]), encoder, chosen)
-        parameters = given | {**asdict(Settings()), **settings, "n_jobs": None}
-        return cls(estimator, parameters, encoder.likelihood, stream)
+        Without a likelihood, rows are documents whose words are not known in advance.
+        """
+        encoder: Encoder
+        if "likelihood" in given:
+            name, usual = FIXED, Settings()
+            encoder = FixedColumns(resolve_likelihood(given["likelihood"]))
+        else:
+            given = {"spread": None, "total": None} | given
+            name, usual = GROWING, Settings(prefix_rows=DOCUMENT_PREFIX)
+            encoder = GrowingVocabulary(given["spread"], given["total"])
+        chosen = {k: x for k, x in given.items() if k not in (*WORDS, "n_jobs")}
+        stream = Stream(resolve_prior(given["prior"]), encoder, replace(usual, **chosen))
+        parameters = asdict(usual) | given | {"n_jobs": None}
+        return cls(name, parameters, encoder.likelihood, stream)
 
     @classmethod
     def of(cls, tensors: Tensors) -> "Mixture":
         """Return the model that `tensors` described."""
         saved = SavedModel.of(tensors)
-        given = dict(saved.settings)
-        first = {name: given.pop(name) for name in WORDS if name in given}
-        given.pop("n_jobs", None)
-        if tensors.document["model"]["estimator"] == GROWING:
-            model = cls.of_documents(settings=given, **first)
-        else:
-            model = cls.of_columns(first["prior"], first["likelihood"], given)
+        model = cls.made(**saved.settings)
         model.stream = saved.stream(model.stream)
         model.n_features = saved.extra("n_features_in_")
         return model
@@ -206,8 +194,8 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
     try:
         if kind == "documents":
             _refuse_for_documents(options)
-            return Mixture.of_documents(prior, settings)
-        return Mixture.of_columns(prior, _likelihood(options, kind), settings)
+            return Mixture.made(prior=prior, **settings)
+        return Mixture.made(prior=prior, likelihood=_likelihood(options, kind), **settings)
     except OptionError:
         raise
     except ValueError as error:

@@ -69,6 +69,16 @@ class Pace:
     )
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How a grid of settings is tried on the first rows of a source."""
+
+    rows: int = option("First rows to use.", value=1000, least=2)
+    held_out: float = option("Share to predict: the last of them.", value=0.2)
+    seed: int | None = option("Predict rows anywhere among them.", "the last ones", least=0)
+    jobs: int = option("Points at a time; -1 for all cores.", value=1, least=-1)
+
+
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

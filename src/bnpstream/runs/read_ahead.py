@@ -97,15 +97,7 @@ def _joined(items: list[Item]) -> Item:
     if len(items) == 1:
         return items[0]
     parts = [records for records, _ in items]
-    return (
-        Records(
-            stacked([part.rows for part in parts if len(part) > 0]),
-            [number for part in parts for number in part.numbers],
-            [id for part in parts for id in part.ids],
-            [excerpt for part in parts for excerpt in part.excerpts],
-            [reject for part in parts for reject in part.rejects],
-            [time for part in parts for time in part.times],
-            [place for part in parts for place in part.places],
-        ),
-        items[-1][1],
-    )
+    rows = stacked([part.rows for part in parts if len(part) > 0])
+    names = ("numbers", "ids", "excerpts", "rejects", "times", "places")
+    rest = {name: [one for part in parts for one in getattr(part, name)] for name in names}
+    return Records(rows, **rest), items[-1][1]

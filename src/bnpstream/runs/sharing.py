@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bnpstream._options import option
+
 STALENESS = 1
 ROUNDS = 8
 """Partitions of every worker that is kept busy, from one place where a run can be saved to the
@@ -35,15 +37,13 @@ class Sharing(NamedTuple):
 
 @dataclass(frozen=True)
 class SharingOptions:
-    """What a user says about the sharing out of a run; None is the default.
+    """What a user says about the sharing out of a run."""
 
-    Parameters
-    ----------
-    staleness : int, optional
-        As in `Sharing`.
-    """
-
-    staleness: int | None = None
+    staleness: int | None = option(
+        "Partitions that another one need not wait for: one more is worked on at a time.",
+        "1",
+        least=0,
+    )
 
     def completed(self) -> Sharing:
         """Return all that has to be known.

@@ -1,10 +1,8 @@
-"""Where the feeding of a source stands, and what is answered."""
+"""Where the feeding of a source stands."""
 
 from typing import NamedTuple
 
-from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.sharing import Partitions
-from bnpstream.sources import Records
 
 
 class Status(NamedTuple):
@@ -26,11 +24,3 @@ class Status(NamedTuple):
     """"prefix", "reading", "stopping" or "finishing"."""
     partitions: Partitions | None = None
     """Of a run that is shared out to workers."""
-
-
-class Answer(NamedTuple):
-    """What becomes of the rows of a batch as they arrive."""
-
-    records: Records
-    model: Mixture
-    provisional: bool

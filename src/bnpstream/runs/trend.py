@@ -35,8 +35,7 @@ class Trend:
         self.width, self.n_rows = 1, 0
         self.evidence = np.zeros(BINS)
         self.clusters = np.zeros(BINS, np.int64)
-        self._slots: dict[int, int] = {}
-        self._counts = np.zeros((64, BINS), np.int64)
+        self._counts: dict[int, NDArray[np.int64]] = {}
 
     def add(
         self, ids: NDArray[np.int64], evidence: NDArray[np.float64], clusters: NDArray[np.int64]
@@ -51,31 +50,24 @@ class Trend:
             bins = (self.n_rows + np.arange(stop - start)) // self.width
             np.add.at(self.evidence, bins, evidence[rows])
             self.clusters[bins] = clusters[rows]
-            slots = self._slots_of(ids[rows])
-            np.add.at(self._counts, (slots, bins), 1)
+            known, which = np.unique(ids[rows], return_inverse=True)
+            counts = np.zeros((known.size, BINS), np.int64)
+            np.add.at(counts, (which, bins), 1)
+            for id, own in zip(known.tolist(), counts, strict=True):
+                self._count(id, own)
             self.n_rows += stop - start
             start = stop
 
-    def _slots_of(self, ids: NDArray[np.int64]) -> NDArray[np.intp]:
-        known, which = np.unique(ids, return_inverse=True)
-        slots = []
-        for id in known.tolist():
-            if id not in self._slots:
-                self._slots[id] = self._free_slot()
-            slots.append(self._slots[id])
-        return np.array(slots, np.intp)[which]
-
-    def _free_slot(self) -> int:
-        taken = len(self._slots)
-        if taken == len(self._counts):
-            self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
-        return taken
+    def _count(self, id: int, counts: NDArray[np.int64]) -> None:
+        """Add rows of a cluster, bin by bin."""
+        self._counts[id] = self._counts.get(id, 0) + counts
 
     def _widen(self) -> None:
+        """Join neighbouring bins."""
         half = BINS // 2
-        for part in (self.evidence, self._counts):
-            part[..., :half] = part[..., ::2] + part[..., 1::2]
-            part[..., half:] = 0
+        for part in (self.evidence, *self._counts.values()):
+            part[:half] = part[::2] + part[1::2]
+            part[half:] = 0
         self.clusters[:half] = self.clusters[1::2]
         self.clusters[half:] = 0
         self.width *= 2
@@ -83,23 +75,10 @@ class Trend:
     def follow(self, events: list[Event]) -> None:
         """Let clusters that were merged live on in others, and forget the dead."""
         for event in events:
-            if event.kind == "birth" or event.id not in self._slots:
-                continue
-            counts = self._counts[self._slots[event.id]].copy()
-            self._remove(event.id)
-            if event.into is not None:
-                if event.into not in self._slots:
-                    self._slots[event.into] = self._free_slot()
-                self._counts[self._slots[event.into]] += counts
-
-    def _remove(self, id: int) -> None:
-        """Free the slot of a cluster; the last one takes it."""
-        slot, last = self._slots.pop(id), len(self._slots)
-        if slot != last:
-            moved = next(key for key, value in self._slots.items() if value == last)
-            self._slots[moved] = slot
-            self._counts[slot] = self._counts[last]
-        self._counts[last] = 0
+            if event.kind != "birth" and event.id in self._counts:
+                counts = self._counts.pop(event.id)
+                if event.into is not None:
+                    self._count(event.into, counts)
 
     @property
     def n_bins(self) -> int:
@@ -112,21 +91,18 @@ class Trend:
 
     def counts(self, id: int) -> list[int]:
         """Return the rows of a cluster in every bin."""
-        if id not in self._slots:
-            return [0] * self.n_bins
-        found: list[int] = self._counts[self._slots[id], : self.n_bins].tolist()
-        return found
+        found: list[int] = self._counts.get(id, np.zeros(BINS, np.int64)).tolist()
+        return found[: self.n_bins]
 
     def arrays(self) -> Arrays:
         """Return all as arrays, clusters in order of id."""
-        ids = sorted(self._slots)
-        slots = [self._slots[id] for id in ids]
+        ids = sorted(self._counts)
         return {
             "trend.shape": np.array([self.width, self.n_rows]),
             "trend.evidence": self.evidence,
             "trend.clusters": self.clusters,
             "trend.ids": np.array(ids, np.int64),
-            "trend.counts": self._counts[slots],
+            "trend.counts": np.array([self._counts[id] for id in ids], np.int64).reshape(-1, BINS),
         }
 
     @classmethod
@@ -137,12 +113,8 @@ class Trend:
                 raise ValueError(f"the array trend.{name} has not {BINS} bins")
         trend = cls()
         trend.width, trend.n_rows = (int(x) for x in arrays["trend.shape"])
-        trend.evidence, trend.clusters = (
-            arrays["trend.evidence"].copy(),
-            arrays["trend.clusters"].copy(),
-        )
-        trend._slots = {id: slot for slot, id in enumerate(arrays["trend.ids"].tolist())}
-        size = max(64, len(trend._slots))
-        trend._counts = np.zeros((size, BINS), np.int64)
-        trend._counts[: len(trend._slots)] = arrays["trend.counts"]
+        trend.evidence = arrays["trend.evidence"].copy()
+        trend.clusters = arrays["trend.clusters"].copy()
+        counts = arrays["trend.counts"].astype(np.int64)
+        trend._counts = dict(zip(arrays["trend.ids"].tolist(), counts, strict=True))
         return trend

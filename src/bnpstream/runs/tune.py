@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any, NamedTuple
@@ -12,15 +12,15 @@ from bnpstream.likelihoods.multinomial import LEARN
 from bnpstream.priors import PARAMETERS
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.journal import Journal
-from bnpstream.runs.mixture import make_model, make_prior
+from bnpstream.runs.mixture import Mixture, make_model, make_prior
 from bnpstream.runs.model_file import written
-from bnpstream.runs.options import ModelOptions, OptionError, Pace, half_life_of
+from bnpstream.runs.options import ModelOptions, OptionError, Pace, Plan, half_life_of
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, versions
-from bnpstream.runs.status import Answer, Status
+from bnpstream.runs.status import Status
 from bnpstream.search import GridResult, Point, distinct, grid_search
 from bnpstream.search.grids import ALPHAS, CONCENTRATIONS, strengths
-from bnpstream.sources import Source, open_source
+from bnpstream.sources import Records, Source, open_source
 from bnpstream.sources.records import Kind
 from bnpstream.sources.stack import stacked
 
@@ -30,28 +30,6 @@ DISCOUNTS = (0.25, 0.5, 0.75)
 
 Values = dict[str, list[Any]]
 """From names of settings to their values; a name without any stands for the usual ones."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a grid is tried.
-
-    Parameters
-    ----------
-    rows : int
-        First rows of the source that are used.
-    held_out : float
-        Their share that is predicted.
-    seed : int or None
-        Holds out rows anywhere among them instead of the last ones.
-    n_jobs : int or None
-        Points at a time.
-    """
-
-    rows: int = 1000
-    held_out: float = 0.2
-    seed: int | None = None
-    n_jobs: int | None = None
 
 
 class Tuning(NamedTuple):
@@ -142,7 +120,7 @@ def tune(
         n_prefix=plan.rows,
         held_out=plan.held_out,
         seed=plan.seed,
-        n_jobs=plan.n_jobs,
+        n_jobs=plan.jobs,
         on_point=on_point,
     )
     about = {
@@ -233,8 +211,8 @@ def read_prefix(
         on_batch(status)
         enough.requested = feed.n_rows >= n_rows
 
-    def keep(answer: Answer) -> None:
-        parts.append(answer.records.rows)
+    def keep(records: Records, model: Mixture) -> None:
+        parts.append(records.rows)
 
     feed.run(Pace(min(n_rows, Pace().batch_rows)), enough, after, keep)
     if not parts:
