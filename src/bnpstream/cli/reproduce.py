@@ -5,64 +5,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import typer
-from rich.markup import escape
-from rich.table import Table
-
-from bnpstream.cli.errors import INTERRUPTED, USAGE, fail
-from bnpstream.cli.output import write_json
-from bnpstream.cli.page import Page
-from bnpstream.cli.progress import ProgressDisplay
-
-ALL = "all"
 ROOT = Path(__file__).resolve().parents[3]
 """Of a checkout, if this is one."""
 
 
-def run_reproduce(
-    name: str,
-    out: Path | None,
-    small: bool,
-    jobs: int,
-    docword: Path | None,
-    vocab: Path | None,
-    as_json: bool,
-) -> None:
+def run_reproduce(**given: Any) -> None:
     """Run one experiment, or all."""
-    papers = import_papers(ROOT)
-    names = papers.EXPERIMENTS if name == ALL else (name,)
-    if not set(names) <= set(papers.EXPERIMENTS):
-        known = ", ".join(papers.EXPERIMENTS)
-        fail(f"there is no experiment {name!r}: give one of {known}, or {ALL}", USAGE)
-    given = {}
-    if docword is not None or vocab is not None:
-        if name != "nyt" or docword is None or vocab is None:
-            fail("--docword and --vocab belong to nyt, and to each other", USAGE)
-        given = {"docword": str(docword), "vocab": str(vocab)}
-    if out is None:
-        if small or given:
-            fail("results of other data than the committed ones need a place: give --out", USAGE)
-        out = Path(papers.__file__).parent
-    found = []
-    try:
-        with ProgressDisplay(quiet=as_json) as display:
-            for number, one in enumerate(names):
-
-                def tell(progress: Any, number: int = number) -> None:
-                    share = progress.done / progress.total
-                    overall = (number + share) / len(names)
-                    numbers = f"{progress.done}/{progress.total}  {progress.step}"
-                    display.show(progress.experiment, overall, numbers, progress._asdict())
-
-                ways = {"small": small, "n_jobs": jobs, "given": given}
-                found.append(papers.reproduce(one, out, **ways, tell=tell))
-    except KeyboardInterrupt:
-        typer.echo("stopped; the same command goes on from the last finished step", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    if as_json:
-        write_json([{key: one[key] for key in one if key != "steps"} for one in found])
-        return
-    _print(found, out)
+    import_papers(ROOT)
+    import_module("tank2015.command").run(**given)
 
 
 def import_papers(root: Path) -> Any:
@@ -76,29 +26,3 @@ def import_papers(root: Path) -> Any:
     if str(root / "papers") not in sys.path:  # and it stays there: processes of joblib take it over
         sys.path.insert(0, str(root / "papers"))
     return import_module("tank2015")
-
-
-def _print(found: list[dict[str, Any]], out: Path) -> None:
-    table = Table(box=None, pad_edge=False)
-    for header in ("claim", "found", "verdict"):
-        table.add_column(header, overflow="fold")
-    page = Page()
-    for one in found:
-        for claim in one["claims"]:
-            table.add_row(escape(claim["text"]), escape(claim["ours"]), claim["verdict"])
-    page.print(table)
-    for one in found:
-        page.print(f"{one['experiment']}: {len(one['steps'])} steps, {_history(one)}")
-    page.print(f"page: {out / 'README.md'}", soft_wrap=True)
-
-
-def _history(one: dict[str, Any]) -> str:
-    """Say how a run compares with what was there before."""
-    said = f"{one['seconds']:.0f} s"
-    if one["resumed"]:
-        said += f", {one['resumed']} of them by an earlier run"
-    if one["changed"] is None:
-        return said
-    if not one["changed"]:
-        return f"{said}; all numbers are those that were there before"
-    return f"{said}; {len(one['changed'])} steps have other numbers: {one['changed'][0]} ..."
