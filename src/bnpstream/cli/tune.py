@@ -196,7 +196,8 @@ def _draw(found: Tuning, path: Path) -> None:
     figure = Figure(figsize=size_of_grid(*places), layout="constrained")
     plot_grid(*places, scores, figure)
     layout: dict[str, Any] = {"format": path.suffix[1:], "dpi": 200}
-    files.write_atomically(path, lambda partial: figure.savefig(partial, **layout))
+    with files.written(path):
+        files.write_atomically(path, lambda partial: figure.savefig(partial, **layout))
 
 
 def _panel(point: dict[str, Any]) -> str:

@@ -12,11 +12,11 @@ from msgspec import convert
 from bnpstream.storage.files import (
     RunError,
     locked,
-    refusal,
     sweep_up,
     sync_folder,
     write_json,
     writer_of,
+    written,
 )
 from bnpstream.storage.logs import JsonLines, Mark, read_lines
 from bnpstream.storage.tensors import (
@@ -115,10 +115,8 @@ def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
     """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
     if is_run(folder) and "source" in read_config(folder):
         raise RunError(f"{folder}: is the directory of a run: save to another one")
-    try:
+    with written(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refusal(folder, error) from error
     with locked(folder):
         if is_run(folder):
             sweep_up(folder)
@@ -146,7 +144,7 @@ class RunWriter:
                 sweep_up(folder)
             self.logs: dict[str, JsonLines] = {}
             for name, keep in LOGS.items():
-                log = JsonLines(folder / f"{name}.jsonl", marks.get(name), keep=keep)
+                log = JsonLines(folder / f"{name}.jsonl", marks.get(name, Mark()), keep=keep)
                 stack.callback(log.close)
                 self.logs[name] = log
             self._stack = stack.pop_all()
@@ -178,10 +176,8 @@ class RunWriter:
                 f"{folder}: has a {left[0]} but no {CONFIG}: restore that from a copy, "
                 "or give another --out"
             )
-        try:
+        with written(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise refusal(folder, error) from error
         writer = cls(folder, {})
         try:
             for name, content in (others or {}).items():

@@ -44,7 +44,7 @@ def intact(path: Path) -> Iterator[None]:
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a file beside `path`, bring it to the disk, and give it that name.
 
-    A crash leaves the old file or the new one. Raises RunError if the disk does not take it.
+    A crash leaves the old file or the new one.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -53,8 +53,6 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise refusal(path, error) from error
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -63,7 +61,8 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write a file of JSON that is there whole or not at all."""
     data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    write_atomically(path, lambda partial: partial.write_bytes(data))
+    with written(path):
+        write_atomically(path, lambda partial: partial.write_bytes(data))
 
 
 def sweep_up(folder: Path) -> None:
@@ -83,27 +82,31 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def refusal(path: Path, error: OSError) -> RunError:
-    """Return an error that says why a file could not be written, and what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "the disk is full: make room, then go on with --resume"
-    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        advice = "it cannot be written to: change its permissions, or give another --out"
-    elif error.errno in (errno.EEXIST, errno.ENOTDIR):
-        return RunError(f"{path}: there is a file where a directory is needed: give another --out")
-    else:
-        advice = f"{error.strerror or error}: when that is mended, go on with --resume"
-    return RunError(f"{path}: {advice}; what was saved before is unharmed")
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """Say why the disk does not take a file or folder if it does not, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            raise RunError(
+                f"{path}: there is a file where a directory is needed: give another --out"
+            ) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            advice = "the disk is full: make room, then go on with --resume"
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            advice = "it cannot be written to: change its permissions, or give another --out"
+        else:
+            advice = f"{error.strerror or error}: when that is mended, go on with --resume"
+        raise RunError(f"{path}: {advice}; what was saved before is unharmed") from error
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep every other writer out of a folder."""
     path = folder / "lock"
-    try:
+    with written(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise refusal(path, error) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from bnpstream.storage.files import RunError, refusal
+from bnpstream.storage.files import RunError, written
 
 ROTATE_BYTES = 1 << 24
 
@@ -41,16 +41,15 @@ class JsonLines:
     def __init__(
         self,
         path: Path,
-        mark: Mark | None = None,
+        mark: Mark = Mark(),  # noqa: B008  (it does not change)
         *,
         keep: int | None = None,
         rotate_bytes: int = ROTATE_BYTES,
     ) -> None:
         self.path, self.keep, self.rotate_bytes = path, keep, rotate_bytes
-        self._cut(mark or Mark())
-        self.segment = (mark or Mark()).segment
+        self._cut(mark)
+        self.segment, self._length = mark
         self._file: BinaryIO = path.open("ab")
-        self._length = (mark or Mark()).length
 
     def _cut(self, mark: Mark) -> None:
         """Undo what was written after a checkpoint."""
@@ -77,12 +76,10 @@ class JsonLines:
             orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
             for record in records
         )
-        try:
+        with written(self.path):
             if self._length >= self.rotate_bytes:
                 self._rotate()
             self._file.write(data)
-        except OSError as error:
-            raise refusal(self.path, error) from error
         self._length += len(data)
 
     def _rotate(self) -> None:
@@ -94,11 +91,9 @@ class JsonLines:
 
     def sync(self) -> Mark:
         """Bring all to the disk; return where it ends."""
-        try:
+        with written(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise refusal(self.path, error) from error
         return Mark(self.segment, self._length)
 
     def forget(self, oldest: Mark) -> None:
