@@ -84,8 +84,8 @@ def command(
         with reported():
             getattr(import_module(f"bnpstream.cli.{module}"), f"run_{name}")(**given)
 
-    parameters = [one.parameter() for one in own]
-    parameters += [one.parameter(panel) for panel, group in panels.items() for one in group]
+    parameters = [o.parameter_of(one) for one in own]
+    parameters += [o.parameter_of(one, panel) for panel, group in panels.items() for one in group]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     to.command(name, help=help, short_help=help.split("\n\n")[0], cls=PanelledCommand)(run)
 

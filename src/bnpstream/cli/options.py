@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
@@ -12,7 +13,7 @@ import typer
 from bnpstream._options import Told
 from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import SharingOptions
-from bnpstream.sources.records import Options as SourceOptions
+from bnpstream.sources.options import Options as SourceOptions
 
 SIMPLE = (str, int, float, bool)
 """Types that the command line reads; all others are given as words."""
@@ -32,20 +33,23 @@ class Option(NamedTuple):
     least: float | None = None
     is_argument: bool = False
 
-    def parameter(self, panel: str | None = None) -> inspect.Parameter:
-        """Return the parameter of a function from which typer makes it, in a panel of the help."""
-        help = self.help if self.shown is None else f"{self.help}  [default: {self.shown}]"
-        about: Any = typer.Argument(help=help)
-        if not self.is_argument:
-            flags = self.flags or (f"--{self.name.replace('_', '-')}",)
-            about = typer.Option(*flags, help=help, rich_help_panel=panel, min=self.least)
-        kind = self.type if self.default is not None else self.type | None
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if self.default is ... else self.default,
-            annotation=Annotated[kind, about],
-        )
+
+@cache  # as several commands share an option
+def parameter_of(option: Option, panel: str | None = None) -> inspect.Parameter:
+    """Return the parameter of a function from which typer makes an option, for a panel of help."""
+    help = option.help if option.shown is None else f"{option.help}  [default: {option.shown}]"
+    about: Any = typer.Argument(help=help)
+    if not option.is_argument:
+        flags = option.flags or (f"--{option.name.replace('_', '-')}",)
+        about = typer.Option(*flags, help=help, rich_help_panel=panel, min=option.least)
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if option.default is ... else option.default,
+        annotation=Annotated[
+            option.type if option.default is not None else option.type | None, about
+        ],
+    )
 
 
 def options_of(record: type[Any]) -> tuple[Option, ...]:

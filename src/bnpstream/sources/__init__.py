@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from bnpstream.sources.formats.lda_c import read_lda_c
     from bnpstream.sources.formats.uci import iter_docword, read_docword, read_vocabulary
     from bnpstream.sources.label_file import read_labels
+    from bnpstream.sources.options import Options
     from bnpstream.sources.protocol import Partition, Source
-    from bnpstream.sources.records import Options, Place, Records, Reject, Schema
+    from bnpstream.sources.records import Place, Records, Reject, Schema
     from bnpstream.sources.registry import open_source
 
 # Where every name lives; imported on first use, as most commands need few of them.
 _HOMES = {
     "FORMATS": "bnpstream.sources.files.source",
-    "Options": "bnpstream.sources.records",
+    "Options": "bnpstream.sources.options",
     "Partition": "bnpstream.sources.protocol",
     "Place": "bnpstream.sources.records",
     "Records": "bnpstream.sources.records",

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
-from bnpstream._options import option
+from bnpstream.sources.options import Options as Options
 
 Kind = Literal["counts", "table", "documents"]
 """Rows are a csr_array of counts, an array of cells, or a list of dicts from words to counts."""
@@ -188,37 +188,3 @@ class Schema:
     names: tuple[str, ...] | None = None
     types: tuple[str, ...] | None = None
     fields: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may say about a source; None is found out."""
-
-    format: str | None = option(
-        "uci, lda-c, svmlight, mtx, npz, csv, tsv, parquet, arrow, jsonl or text.",
-        "guessed from name and content",
-    )
-    vocab: str | None = option(
-        "File with a word per line: names of columns, words of texts.", "none"
-    )
-    n_features: int | None = option("Columns, where the format does not say.", "found out", least=1)
-    id_field: str | None = option("Field or column with a record's id.", "id, if there is one")
-    text_field: str | None = option("Field or column with a text.", "text, if there is one")
-    counts_field: str | None = option(
-        "Field with words, or with counts of words.", "counts or words, if there is one"
-    )
-    time_field: str | None = option(
-        "Field or column with a record's time, for --half-life 7d.", "none"
-    )
-    columns: tuple[str, ...] | None = option(
-        "Columns to use, separated by commas.", "all but the id and the time"
-    )
-    hash_bits: int | None = option(
-        "Texts become counts over 2^N columns.", "their vocabulary grows"
-    )
-    delimiter: str | None = option("Between the fields of a CSV line.", "guessed")
-    header: bool | None = option(
-        "Whether a CSV file begins with names.", "guessed", flag="--header/--no-header"
-    )
-    max_line_bytes: int = 1 << 20
-    """A longer line is rejected."""
