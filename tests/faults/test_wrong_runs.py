@@ -29,6 +29,7 @@ def runs(tmp_path_factory):
     feed.write_text("".join(json.dumps({"text": texts[i % 2]}) + "\n" for i in range(30)) + "{\n")
     for name, options in MODELS.items():
         options = (*options, "--engine", "reference", "--batch-rows", "30", "--strict")
+        options = (*options, "--checkpoint-seconds", "3600")  # one checkpoint, however slow it is
         stopped = CliRunner().invoke(app, ["fit", str(feed), "--out", str(folder / name), *options])
         assert stopped.exit_code == 1, stopped.output
         assert (folder / name / "state.safetensors").exists()
