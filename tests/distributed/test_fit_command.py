@@ -128,7 +128,7 @@ def test_texts_whose_vocabulary_grows(files, address, tmp_path):
 def run_in_blocks(client, folder, options):
     """Run a feed of one file in blocks as long as one of the files."""
     feed = start(folder, options)
-    feed.sharing = feed.sharing._replace(part_rows=N_RECORDS)
+    feed.sharing = replace(feed.sharing, part_rows=N_RECORDS)
     with feed.writer:
         assert SharedFeed(client, feed).run(Pace(), Interrupts(), lambda status: None)
     return feed

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import dask
 import numpy as np
@@ -135,7 +136,7 @@ def share(client, path, folder, interrupts, likelihood="poisson", **sharing):
     """Return a feed of a file whose first block is long, and whether it came to its end."""
     model = ModelOptions(likelihood=likelihood, prior="dp", prefix_rows=100)
     feed = start(folder, RunOptions((str(path),), model=model, sharing=SharingOptions()))
-    feed.sharing = feed.sharing._replace(part_rows=READ_ROWS + 100, **sharing)
+    feed.sharing = replace(feed.sharing, part_rows=READ_ROWS + 100, **sharing)
     with feed.writer:
         return feed, SharedFeed(client, feed).run(Pace(), interrupts, lambda status: None)
 

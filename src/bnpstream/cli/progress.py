@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -99,5 +100,5 @@ def plain(status: Status) -> dict[str, Any]:
     """Return a status as JSON: what is not known is null."""
     document = {key: None if value != value else value for key, value in status._asdict().items()}
     if status.partitions is not None:
-        document["partitions"] = status.partitions._asdict()
+        document["partitions"] = asdict(status.partitions)
     return document

@@ -9,7 +9,7 @@ workers there are then.
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
@@ -94,7 +94,7 @@ class SharedFeed:
                 f"the source has {total or 'other'} partitions, and had {partitions.total} when "
                 "the run was saved: restore its files, or begin another run with another --out"
             )
-        self.feed.partitions = partitions._replace(total=total)
+        self.feed.partitions = replace(partitions, total=total)
         self._positions: deque[JSON] = deque()
         """After every block that is out, where the driver reads them."""
         self._absorbed = _so_far(opened(self.feed.model).stream)

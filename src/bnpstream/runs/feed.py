@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -344,7 +344,7 @@ class Feed:
             "rejects": self.journal.n_rejects,
             "seconds": self.seconds + began - self._started,
             "finished": self.finished,
-            "partitions": None if self.partitions is None else self.partitions._asdict(),
+            "partitions": None if self.partitions is None else asdict(self.partitions),
         }
         self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
         self.source.committed(self.position)

@@ -1,7 +1,6 @@
 """How a run is shared out to workers: what its posterior depends on, beside model and source."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from bnpstream._options import option
 
@@ -13,15 +12,21 @@ PART_ROWS = 8192
 """Records of a partition where the source is one file, which is read by the driver."""
 
 
-class Partitions(NamedTuple):
+@dataclass(frozen=True)
+class Partitions:
     """How many partitions of a run are behind it: in the posterior or in rejects."""
 
     done: int = 0
     total: int | None = None
     """All of them, if that is known before the end."""
 
+    def __post_init__(self) -> None:
+        if self.done < 0:
+            raise ValueError(f"there cannot be {self.done} partitions")
 
-class Sharing(NamedTuple):
+
+@dataclass(frozen=True)
+class Sharing:
     """How a run is shared out.
 
     It is kept with the run, and stays the same to its end.

@@ -100,7 +100,7 @@ def start(
             "model": asdict(options.model),
             "source": {**source.identity(), "options": asdict(options.source)},
             "schema": asdict(replace(source.schema, names=None)),
-            "sharing": None if sharing is None else sharing._asdict(),
+            "sharing": None if sharing is None else asdict(sharing),
             "seed": None,
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -183,7 +183,7 @@ def _sharing_of(
             )
         return None
     with intact(folder / "config.json"):
-        saved = convert(found, Sharing)
+        saved = restored(Sharing, found)
     if given is None:
         raise RunError(
             f"{folder}: was begun with --dask: give it too; another cluster will do, such as "
