@@ -18,7 +18,7 @@ from bnpstream import (
 )
 from bnpstream.datasets import load_kos
 from bnpstream.distributed import connect, fit_ep
-from bnpstream.distributed.shards import Posterior, sweep_shard
+from bnpstream.engine.parallel.shards import Posterior, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from measure import arguments, machine, save
 

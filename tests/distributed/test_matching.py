@@ -11,7 +11,7 @@ from bnpstream import (
     StreamingMixture,
     normalized_inverse_gaussian,
 )
-from bnpstream.distributed.matching import ALONE, Clusters, assign, log_odds, match
+from bnpstream.inference.matching import ALONE, Clusters, assign, log_odds, match
 from bnpstream.mixture import log_prior_weights
 from bnpstream.priors import NAMED_PRIORS
 

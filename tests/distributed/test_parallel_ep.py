@@ -11,7 +11,7 @@ from bnpstream import (
 )
 from bnpstream.datasets import bars, synthetic_corpus
 from bnpstream.distributed import ep, fit_ep
-from bnpstream.distributed.shards import Posterior, combine, sweep_shard
+from bnpstream.engine.parallel.shards import Posterior, combine, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.sites import totals

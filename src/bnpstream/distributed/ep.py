@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bnpstream.distributed.partitions import hand_over, hold_blocks
-from bnpstream.distributed.shards import Posterior, Swept, combine, renamed, sweep_shard
 from bnpstream.distributed.worker import keep_freed_memory
 from bnpstream.engine import Absorption, Labels, Stream
+from bnpstream.engine.parallel.shards import Posterior, Swept, combine, renamed, sweep_shard
 from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all

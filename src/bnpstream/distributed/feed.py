@@ -14,11 +14,17 @@ from itertools import repeat
 from typing import Any
 
 from bnpstream.distributed.book import Costs
-from bnpstream.distributed.driver import Applied, Reached, StreamError
-from bnpstream.distributed.messages import Model, opened
 from bnpstream.distributed.partitions import renumbered
-from bnpstream.distributed.stream import check_supported, stream_partitions
+from bnpstream.distributed.stream import (
+    Applied,
+    Model,
+    Reached,
+    StreamError,
+    opened,
+    stream_partitions,
+)
 from bnpstream.engine import GrowingVocabulary, Phase, Stream
+from bnpstream.engine.parallel.staleness import is_plain
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.model_options import OptionError
 from bnpstream.runs.read_ahead import read_ahead
@@ -41,20 +47,20 @@ def check_source(options: RunOptions) -> None:
 
 def check_model(model: Model, staleness: int) -> None:
     """Raise OptionError if a model cannot start from older posteriors."""
-    try:
-        check_supported(model, staleness)
-    except ValueError as error:
-        if isinstance(opened(model).stream.encoder, GrowingVocabulary):
-            raise OptionError(
-                f"--staleness {staleness}: workers that do not wait for each other need a "
-                "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
-                "--vocab FILE, or --staleness 0, with which one works at a time"
-            ) from error
+    stream = opened(model).stream
+    if staleness == 0 or is_plain(stream):
+        return
+    if isinstance(stream.encoder, GrowingVocabulary):
         raise OptionError(
-            f"--staleness {staleness}: workers that do not wait for each other pass over rows "
-            "once: leave out --passes, --revisit, --merge-threshold and --half-life, or give "
-            "--staleness 0, with which one works at a time"
-        ) from error
+            f"--staleness {staleness}: workers that do not wait for each other need a "
+            "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
+            "--vocab FILE, or --staleness 0, with which one works at a time"
+        )
+    raise OptionError(
+        f"--staleness {staleness}: workers that do not wait for each other pass over rows "
+        "once: leave out --passes, --revisit, --merge-threshold and --half-life, or give "
+        "--staleness 0, with which one works at a time"
+    )
 
 
 @dataclass

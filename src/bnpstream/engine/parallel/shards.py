@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from bnpstream.distributed.matching import ALONE, Clusters, match
-from bnpstream.engine import Encoder, Settings, Stream
+from bnpstream.engine.encoder import Encoder
+from bnpstream.engine.settings import Settings
+from bnpstream.engine.stream import Stream
 from bnpstream.inference.ep import Epoch
+from bnpstream.inference.matching import ALONE, Clusters, match
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
 from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
 from bnpstream.likelihoods import Batch

@@ -129,17 +129,7 @@ def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters)
 
 
 def log_odds(model: Model, posterior: MixtureState, there: Clusters, new: Clusters) -> Floats:
-    """Return the log odds of one cluster against two, shape (new, there).
-
-    Parameters
-    ----------
-    model : Model
-        Prior and likelihood.
-    posterior : MixtureState
-        Its E[K'] and U are those of the prior's odds.
-    there, new : Clusters
-        Those that others may be, and these others.
-    """
+    """Return the log odds of one cluster against two, (new, there); parameters as in `match`."""
     rows = vstack([there.rows, new.rows], format="csr")
     rows.sort_indices()
     odds = Odds(
