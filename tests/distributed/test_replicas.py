@@ -4,13 +4,13 @@ import pytest
 from bnpstream import DirichletMultinomial, StreamingMixture
 from bnpstream.distributed.book import Book
 from bnpstream.distributed.messages import Outcome, PackedReplica, packed, unpacked
-from bnpstream.engine.parallel.changes import Added, Entries, exact_change
+from bnpstream.engine.parallel.changes import Added, exact_change
 from bnpstream.engine.parallel.replica import Replica
 from bnpstream.engine.parallel.resolution import resolve
 from bnpstream.engine.parallel.staleness import hold_still
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire
-from bnpstream.mixture.entries import add_entries, changed_places, differences, touched_slots
+from bnpstream.mixture.entries import Entries, touched_slots
 from distributed_streams import blocks, corpus, fingerprint, learning
 from states import assert_free_slots_are_zero, bits
 
@@ -63,16 +63,15 @@ def test_differences_make_one_posterior_of_another(hashed):
     after = StreamingMixture(PRIOR, WORDS).partial_fit(rows[:300]).state_
     assert before.is_hashed == hashed
     slots = touched_slots(before, after)
-    places = changed_places(before, after, slots)
-    values = differences(before, after, slots, places)
+    entries = Entries.added(before, after, slots)
     while before.n_clusters < after.n_clusters:
         before.open()
-    add_entries(before, slots, places, values)
+    entries.add(before, slots)
     np.testing.assert_allclose(before.statistics, after.statistics, rtol=1e-12)
     twice = np.array([0, 0])
     places = np.array([1, 5, before.n_statistics + 5])
     expected = before.statistics[0, [1, 5]] + [1.0, 5.0]
-    add_entries(before, twice, places, np.array([1.0, 2.0, 3.0]))
+    Entries.of(places, np.array([1.0, 2.0, 3.0])).add(before, twice)
     np.testing.assert_array_equal(before.statistics[0, [1, 5]], expected)
 
 

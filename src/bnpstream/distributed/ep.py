@@ -17,13 +17,11 @@ from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.visits import Absorbed, Responsibilities
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import Batch
 from bnpstream.likelihoods.frames import as_rows
 from bnpstream.mixture import SiteBuffer
 from bnpstream.mixture.window import Window
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 DAMPING = 0.2
 """Of 0, .2 and .4, tried on five orders of KOS in two shards with two priors, by held-out figures

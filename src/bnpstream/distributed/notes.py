@@ -9,17 +9,15 @@ would have noted.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.engine import Phase
 from bnpstream.engine.parallel.changes import OpenedStream
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import Event
 from bnpstream.runs.exemplars import KEPT
 from bnpstream.runs.journal import Journal, Waiting
 from bnpstream.sources import Records
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Renamed = tuple[Integers, Integers]
 """Ids of clusters where a task was absorbed, and what the driver calls them."""
 

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.inference.response import Settings
 from bnpstream.inference.visits import visit
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.sites import totals
-
-Floats = NDArray[np.float64]
 
 
 class Epoch(NamedTuple):

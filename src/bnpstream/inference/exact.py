@@ -4,15 +4,13 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, plus
 from bnpstream.mixture import Model
 from bnpstream.mixture.model import require_plain
 from bnpstream.priors.partitions import set_partitions
-
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 8
 """Eight things have 4140 partitions, nine 21147."""

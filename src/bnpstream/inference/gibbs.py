@@ -4,17 +4,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.passes import gibbs as compiled
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row, log_marginals
 from bnpstream.mixture.model import require_plain
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Chain:

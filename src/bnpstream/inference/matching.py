@@ -10,16 +10,13 @@ The best of all such choices is found by the Hungarian method (Campbell, Straub,
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.inference.odds import Odds
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import plus
 from bnpstream.mixture import MixtureState, Model
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ALONE = -1
 """A new cluster that is none of those there."""

@@ -4,7 +4,6 @@ from copy import copy
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.engine.learner import Learner
 from bnpstream.engine.parallel.staleness import only_adds
@@ -18,21 +17,13 @@ from bnpstream.kernels.arrays import (
     N_OBSERVATIONS,
     NEXT_ID,
     TOTAL_MASS,
+    Floats,
+    Integers,
 )
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, MixtureState
-from bnpstream.mixture.entries import (
-    add_entries,
-    changed_places,
-    differences,
-    read_entries,
-    touched_slots,
-    write_entries,
-)
+from bnpstream.mixture.entries import Entries, touched_slots
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class OpenedStream(Protocol):
@@ -46,25 +37,6 @@ class OpenedStream(Protocol):
 
     def absorb(self, rows: Any, times: Any = None, /) -> Any:
         """Absorb rows; ValueError names a bad one, and nothing is absorbed."""
-
-
-class Entries(NamedTuple):
-    """Entries of rows of statistics, in order of their places (see ``mixture.entries``)."""
-
-    gaps: NDArray[np.unsignedinteger[Any]]
-    """From one place to the next, in as few bytes as they need: bytes that repeat pack well."""
-    values: Floats
-
-    @classmethod
-    def of(cls, places: Integers, values: Floats) -> Self:
-        """Return entries at places in ascending order."""
-        gaps = np.diff(places, prepend=0)
-        return cls(gaps.astype(np.min_scalar_type(int(gaps.max(initial=0)))), values)
-
-    @property
-    def places(self) -> Integers:
-        """Return the places."""
-        return np.cumsum(self.gaps, dtype=np.int64)
 
 
 class Learnt(NamedTuple):
@@ -101,11 +73,10 @@ class Assigned(NamedTuple):
         """Return what led from one posterior to another."""
         state = after.state
         slots = touched_slots(before.state, state)
-        places = changed_places(before.state, state, slots)
         other = None if after.likelihood is before.likelihood else after.likelihood
         return cls(
             slots,
-            Entries.of(places, read_entries(state, slots, places)),
+            Entries.replaced(before.state, state, slots),
             state.masses,
             state.log_vacancy,
             state.ids,
@@ -122,7 +93,7 @@ class Assigned(NamedTuple):
         arrays = state.arrays
         arrays.counters[:], arrays.totals[:] = self.counters, self.totals
         state.masses[:], state.log_vacancy[:] = self.masses, self.log_vacancy
-        write_entries(state, self.slots, self.entries.places, self.entries.values)
+        self.entries.write(state, self.slots)
         stream.adopt(*self.learnt)
         return self.slots
 
@@ -169,7 +140,6 @@ class Added(NamedTuple):
         old, new = before.state, after.state
         slots = touched_slots(old, new)
         known = slots[slots < old.n_clusters]
-        places = changed_places(old, new, slots)
         masses, log_vacancy = new.masses[slots], new.log_vacancy[slots]
         masses[: known.size] -= old.masses[known]
         log_vacancy[: known.size] -= old.log_vacancy[known]
@@ -177,7 +147,7 @@ class Added(NamedTuple):
         return cls(
             old.ids[known],
             np.array(births, np.int64) - old.n_observations,
-            Entries.of(places, differences(old, new, slots, places)),
+            Entries.added(old, new, slots),
             masses,
             log_vacancy,
             new.total_mass - old.total_mass,
@@ -199,7 +169,7 @@ class Added(NamedTuple):
         for id in resolution.opened.tolist():
             _open(state, id)
         slots = slots_of(state, resolution.targets)
-        add_entries(state, slots, self.entries.places, self.entries.values)
+        self.entries.add(state, slots)
         np.add.at(state.arrays.masses, slots, self.masses)
         np.add.at(state.arrays.log_vacancy, slots, self.log_vacancy)
         counters, totals = state.arrays.counters, state.arrays.totals

@@ -13,13 +13,13 @@ from bnpstream.engine.encoder import FixedColumns
 from bnpstream.engine.parallel.changes import (
     Added,
     Assigned,
-    Integers,
     OpenedStream,
     Resolution,
     Whole,
     without_history,
 )
 from bnpstream.engine.stream import Phase, Stream
+from bnpstream.kernels.arrays import Integers
 from bnpstream.mixture import MixtureState
 
 NOTHING = -1

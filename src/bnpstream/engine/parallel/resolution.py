@@ -10,13 +10,13 @@ from copy import deepcopy
 
 import numpy as np
 
-from bnpstream.engine.parallel.changes import Added, Integers, Learnt, Resolution
+from bnpstream.engine.parallel.changes import Added, Learnt, Resolution
 from bnpstream.engine.parallel.replica import Replica
 from bnpstream.engine.stream import Stream
 from bnpstream.inference.budget import keep_within
 from bnpstream.inference.matching import ALONE, Clusters, match
+from bnpstream.kernels.arrays import Integers
 from bnpstream.mixture import Event, survivor
-from bnpstream.mixture.entries import entry_rows
 
 
 def resolve(
@@ -87,8 +87,7 @@ def _targets(
         targets[row] = ALONE if lives_on is None else lives_on
     new = np.flatnonzero(targets == ALONE)
     there = np.flatnonzero(state.ids >= change.next_id)
-    D, entries = state.n_statistics, change.entries
-    rows = entry_rows(D, targets.size, entries.places, entries.values)
+    rows = change.entries.rows(targets.size, state.n_statistics)
     fresh = state.next_id + np.arange(new.size)
     clusters = Clusters(fresh, rows[new], change.masses[new], change.log_vacancy[new])
     same = match(stream.model, state, Clusters.of(state, there), clusters)

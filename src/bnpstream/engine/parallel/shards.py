@@ -21,7 +21,7 @@ from bnpstream.engine.stream import Stream
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.matching import ALONE, Clusters, match
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
-from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
+from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID, Integers
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, MixtureState, SiteBuffer
 from bnpstream.mixture.contributions import Contributions
@@ -29,9 +29,6 @@ from bnpstream.mixture.sites import totals
 from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Posterior(NamedTuple):
