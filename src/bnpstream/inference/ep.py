@@ -44,18 +44,10 @@ def sweep(
 
     Parameters
     ----------
-    model : Model
-        Prior and likelihood.
-    state : MixtureState
-        The posterior; changed in place.
-    batch : Batch
-        The rows behind the sites.
+    model, state, batch, settings, kernel
+        As in `visit`.
     sites : SiteBuffer
-        One site a row; changed in place.
-    settings : Settings
-        Opening threshold, cut and pruning.
-    kernel : KernelArguments or None
-        For the compiled engine; None for the reference.
+        One site per row of the batch; changed in place.
     """
     new = SiteBuffer(len(batch))
     try:
