@@ -67,7 +67,7 @@ def fit_ep(
     start = hand_over(client, [Start(first.open_stream(), [], [])])[0]
     for block in rows:
         start = client.submit(absorb, start, block, pure=False)
-    opened, absorbed, sizes = client.submit(finish, start, pure=False).result()
+    opened, absorbed, sizes = client.submit(absorb, start, pure=False).result()
     del start
     stream = opened.stream
     passes = replace(stream.settings, keep_sites=model.keep_sites, n_passes=model.n_passes)
@@ -110,21 +110,16 @@ class Start(NamedTuple):
     """Rows of every shard."""
 
 
-def absorb(start: Start, rows: Any) -> Start:
-    """Return the first pass after one more shard."""
-    opened = deepcopy(start.opened)
-    n = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
-    found = opened.absorb(rows)
+def absorb(start: Start, rows: Any = None) -> Start:
+    """Return the first pass after one more shard; without rows, at its end."""
+    opened, sizes = deepcopy(start.opened), start.sizes
+    if rows is None:
+        found = opened.stream.finish()
+    else:
+        found = opened.absorb(rows)
+        sizes = [*sizes, int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)]
     absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
-    return Start(opened, absorbed, [*start.sizes, n])
-
-
-def finish(start: Start) -> Start:
-    """Return the first pass at its end: what is learnt at the end is learnt."""
-    opened = deepcopy(start.opened)
-    found = opened.stream.finish()
-    absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
-    return Start(opened, absorbed, start.sizes)
+    return Start(opened, absorbed, sizes)
 
 
 def encode(rows: Any, posterior: Posterior) -> Batch:
