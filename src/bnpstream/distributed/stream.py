@@ -155,7 +155,7 @@ def fit_stream(
         `dask.delayed` blocks, or blocks of rows. They are read by the workers.
     model : StreamingMixture or DocumentMixture
         Fitted or not; changed in place, as by `partial_fit`. What describes the rows of the last
-        call, such as ``labels_``, is not there.
+        call, such as ``labels_``, is not available.
     staleness : int
         s: a partition may start from a posterior that lacks the s partitions before it, so that
         s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of

@@ -109,9 +109,7 @@ class Ticks(NamedTuple):
         ----------
         i : int
             The row, which is absorbed next.
-        model : Model
-            Prior and likelihood.
-        state : MixtureState
+        model, state
             The posterior; changed in place.
         settings : Settings
             A cluster with less than `least_mass` is retired.

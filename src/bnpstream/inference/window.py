@@ -84,14 +84,10 @@ def run(
 
     Parameters
     ----------
-    model : Model
-        Prior and likelihood.
-    state, window
-        Posterior and its last rows; changed in place.
-    batch : Batch
-        New rows.
-    settings : Settings
-        Opening threshold, cut and pruning.
+    model, state, batch, settings
+        As in `visit`.
+    window : Window
+        The last rows before these; changed in place.
     schedule : Schedule
         When to revisit and merge.
     kernel_for : callable

@@ -1,4 +1,4 @@
-"""Bounded staleness: which posterior a part of a stream starts from, and who can wait so little.
+"""Bounded staleness: which posterior a part of a stream starts from, and which streams allow it.
 
 Part t starts from the posterior after part t - 1 - s, s being the staleness, and parts are applied
 in their order. So the result depends on the parts and on s, and not on who absorbs them.
@@ -21,11 +21,11 @@ class Order:
     Parameters
     ----------
     staleness : int
-        Parts that may be missing in it.
+        How many of the parts before it this version may lack.
     settle_every : int or None
-        None is missing for a part whose number is a multiple of this.
+        A part whose number is a multiple of this starts from a version that lacks none.
     settled : int
-        None of the parts before this one may be missing: those of the head.
+        No version may lack a part before this one: those are the head of the stream.
     """
 
     staleness: int
@@ -35,7 +35,7 @@ class Order:
     def base(
         self, stream: Stream, version: int, part: int, number: int | None = None
     ) -> int | None:
-        """Return the version that a part starts from, or None if there is none so far.
+        """Return the version that a part starts from, or None if that version does not exist yet.
 
         Parameters
         ----------
