@@ -12,7 +12,7 @@ from sklearn.base import clone
 from bnpstream.distributed.partitions import hand_over, hold_blocks
 from bnpstream.distributed.worker import keep_freed_memory
 from bnpstream.engine import Absorption, Labels, Stream
-from bnpstream.engine.parallel.shards import Posterior, Swept, combine, renamed, sweep_shard
+from bnpstream.engine.parallel.shards import SparseStream, Swept, combine, renamed, sweep_shard
 from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all
@@ -72,11 +72,11 @@ def fit_ep(
     stream = opened.stream
     passes = replace(stream.settings, keep_sites=model.keep_sites, n_passes=model.n_passes)
     stream.configure(passes)
-    posterior = hand_over(client, [Posterior.of(stream)])[0]
+    posterior = hand_over(client, [SparseStream.of(stream)])[0]
     batches = client.map(encode, rows, posterior=posterior, pure=False)
     del rows, posterior
     ends = np.cumsum([0, *sizes])
-    run = _Run(client, batches, ends, stream, damping if len(sizes) > 1 else 0.0)
+    run = _Sweeps(client, batches, ends, stream, damping if len(sizes) > 1 else 0.0)
     run.sweep_and_merge()
     model.take_stream(opened, run.labels(Absorbed.joined(absorbed)))
     return model
@@ -122,13 +122,13 @@ def absorb(start: Start, rows: Any = None) -> Start:
     return Start(opened, absorbed, sizes)
 
 
-def encode(rows: Any, posterior: Posterior) -> Batch:
+def encode(rows: Any, posterior: SparseStream) -> Batch:
     """Return rows encoded as the model has learnt to."""
     return posterior.encoder.view(posterior.encoder.prepared(as_rows(rows)))
 
 
 def sweep(
-    batch: Batch, sites: Responsibilities, posterior: Posterior, damping: float
+    batch: Batch, sites: Responsibilities, posterior: SparseStream, damping: float
 ) -> tuple[Responsibilities, Swept]:
     """Sweep a shard on a worker: it takes a quarter less time where freed memory is kept."""
     keep_freed_memory()
@@ -148,12 +148,12 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
     return outcome[1]
 
 
-def assigned(batch: Batch, posterior: Posterior) -> tuple[NDArray[np.intp], Integers, Floats]:
+def assigned(batch: Batch, posterior: SparseStream) -> tuple[NDArray[np.intp], Integers, Floats]:
     """Return position and id of the likeliest cluster of every row, and its responsibility."""
     return posterior.stream().posterior.assigned(batch)
 
 
-class _Run:
+class _Sweeps:
     """The sweeps over all shards: the driver has the posterior, the workers rows and sites."""
 
     sites: list[Any]
@@ -192,7 +192,7 @@ class _Run:
     def _sweep(self) -> Any:
         """Sweep all shards once."""
         client, stream = self.client, self.stream
-        posterior = hand_over(client, [Posterior.of(stream)])[0]
+        posterior = hand_over(client, [SparseStream.of(stream)])[0]
         shared: Any = {"posterior": posterior, "damping": self.damping}
         outcomes = client.map(sweep, self.batches, self.sites, **shared, pure=False)
         sweeps = client.gather(client.map(swept_of, outcomes, pure=False))
@@ -227,7 +227,7 @@ class _Run:
 
     def labels(self, absorbed: Absorbed) -> Labels:
         """Return of every row what `fit` says: how it came, and where it belongs now."""
-        posterior = hand_over(self.client, [Posterior.of(self.stream)])[0]
+        posterior = hand_over(self.client, [SparseStream.of(self.stream)])[0]
         found = self.client.map(assigned, self.batches, posterior=posterior, pure=False)
         parts = zip(*self.client.gather(found), strict=True)
         positions, ids, shares = (np.concatenate(part) for part in parts)

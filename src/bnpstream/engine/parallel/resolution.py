@@ -14,7 +14,7 @@ from bnpstream.engine.parallel.changes import Added, Learnt, Resolution
 from bnpstream.engine.parallel.replica import Replica
 from bnpstream.engine.stream import Stream
 from bnpstream.inference.budget import keep_within
-from bnpstream.inference.matching import ALONE, Clusters, match
+from bnpstream.inference.matching import ALONE, ClusterRows, match
 from bnpstream.kernels.arrays import Integers
 from bnpstream.mixture import Event, survivor
 
@@ -89,8 +89,8 @@ def _targets(
     there = np.flatnonzero(state.ids >= change.next_id)
     rows = change.entries.rows(targets.size, state.n_statistics)
     fresh = state.next_id + np.arange(new.size)
-    clusters = Clusters(fresh, rows[new], change.masses[new], change.log_vacancy[new])
-    same = match(stream.model, state, Clusters.of(state, there), clusters)
+    clusters = ClusterRows(fresh, rows[new], change.masses[new], change.log_vacancy[new])
+    same = match(stream.model, state, ClusterRows.of(state, there), clusters)
     targets[new] = np.where(same == ALONE, fresh, same)
     born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]
     events = []
