@@ -35,15 +35,6 @@ class ClusterRows(NamedTuple):
         """Return some of them."""
         return ClusterRows._make(part[places] for part in self)
 
-    def renamed(self, ids: Integers) -> "ClusterRows":
-        """Return the same with other ids."""
-        return self._replace(ids=ids)
-
-    @property
-    def rows(self) -> csr_array:
-        """Return the statistics, sparse."""
-        return csr_array(self.statistics)
-
     @classmethod
     def of(cls, state: MixtureState, slots: Integers) -> "ClusterRows":
         """Return those in some slots of a posterior."""
@@ -127,7 +118,7 @@ def match(model: Model, posterior: MixtureState, there: ClusterRows, new: Cluste
 
 def log_odds(model: Model, posterior: MixtureState, there: ClusterRows, new: ClusterRows) -> Floats:
     """Return the log odds of one cluster against two, (new, there); parameters as in `match`."""
-    rows = vstack([there.rows, new.rows], format="csr")
+    rows = vstack([csr_array(some.statistics) for some in (there, new)], format="csr")
     rows.sort_indices()
     odds = Odds(
         model,

@@ -203,7 +203,7 @@ def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
         alone = new_ids == ALONE
         new_ids[alone] = next_id + np.arange(alone.sum())
         next_id += int(alone.sum())
-        parts.append(swept.summed.renamed(renamed(swept.summed.ids, first, new_ids)))
+        parts.append(swept.summed._replace(ids=renamed(swept.summed.ids, first, new_ids)))
         names.append(new_ids)
         events += _news(swept.events, first, new_ids, alone)
     every = ClusterRows.added(parts, paired=before.paired)
