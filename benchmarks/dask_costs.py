@@ -16,19 +16,20 @@ from bnpstream import StreamingMixture
 from bnpstream.distributed import partitions as reading
 from bnpstream.distributed import worker as working
 from bnpstream.distributed.book import Book
-from bnpstream.distributed.driver import is_head
-from bnpstream.distributed.messages import Task
+from bnpstream.distributed.messages import PackedReplica, Task, Update
 from bnpstream.distributed.partitions import Inside
-from bnpstream.distributed.replica import Replica
 from bnpstream.distributed.worker import keep_freed_memory
+from bnpstream.engine.parallel.changes import Added
+from bnpstream.engine.parallel.replica import Replica
+from bnpstream.engine.parallel.staleness import Order, is_head
 from bnpstream.sources import Partition
 
 STEPS = {
     "read": (reading, "read"),
-    "update": (Replica, "apply"),
+    "update": (Update, "apply"),
     "copy": (Replica, "working_copy"),
-    "pass": (working, "sound_parts"),
-    "diff": (working, "added"),
+    "pass": (working, "absorb_sound"),
+    "diff": (Added, "between"),
     "pack": (working, "packed"),
 }
 """By name: where the function of a worker's step is looked up."""
@@ -72,23 +73,24 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
     keep_freed_memory()
     model = StreamingMixture(n_jobs=1)
     book = Book(Replica(model.open_stream(), 0), staleness)
-    replicas = [Replica.of(book.replica.snapshot()) for _ in range(workers)]
-    number, head, schema = 0, 0, None
+    replicas = [PackedReplica.of(book.replica).replica() for _ in range(workers)]
+    number, order, schema = 0, Order(staleness), None
     steps: dict[str, list[float]] = defaultdict(list)
     todo: list[tuple[str, Inside | None]] = [(path, None) for path in reversed(paths)]
     with stopwatches() as seconds:
         while todo:
             path, start = todo.pop()
-            first = is_head(book.stream)
-            base = number if first else max(number - staleness, head)
-            head, turn = head + first, number % workers
+            stream, turn = book.replica.stream, number % workers
+            first = is_head(stream)
+            base = order.base(stream, number, number)
+            assert base is not None
             snapshot, updates = book.since(replicas[turn].version, base)
             if snapshot is not None:  # it was long idle, at the beginning
-                replicas[turn] = Replica.of(snapshot)
+                replicas[turn] = snapshot.replica()
             worker = replicas[turn]
             seconds.clear()
             for update in updates:
-                worker.apply(update)
+                update.apply(worker)
             task = Task("", number, base, None, (), path, None, schema)
             head_only = first and staleness > 0
             found = reading.read(Partition(path), None, schema, start, head=head_only)
@@ -102,7 +104,7 @@ def play(paths: list[str], workers: int, staleness: int, held_out: Any) -> dict[
             book.apply(outcome)
             steps["resolve"].append(time.thread_time() - began)
             steps["bytes"].append(float(book._updates[-1].nbytes))
-    opened: Any = book.opened
+    opened: Any = book.replica.opened
     model.take_stream(opened)
     model.finish()
     return {

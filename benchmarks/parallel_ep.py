@@ -18,7 +18,7 @@ from bnpstream import (
 )
 from bnpstream.datasets import load_kos
 from bnpstream.distributed import connect, fit_ep
-from bnpstream.distributed.shards import Posterior, sweep_shard
+from bnpstream.engine.parallel.shards import SparseStream, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from measure import arguments, machine, save
 
@@ -56,7 +56,7 @@ def fitted(client: Any, make: Any, rows: Any, n_shards: int, damping: float) -> 
 def traffic(model: StreamingMixture, rows: Any) -> dict[str, int]:
     """Return the bytes of what one of two shards gets and gives in a pass."""
     again = model.set_params(keep_sites=True).fit(rows)
-    posterior, half = Posterior.of(again.stream_), rows.shape[0] // 2
+    posterior, half = SparseStream.of(again.stream_), rows.shape[0] // 2
     batch = again.likelihood_.encode(rows[:half])
     sites = Responsibilities.of(again.state_, again.window_.sites, 0, half)
     new, swept = sweep_shard(batch, sites, posterior, 0.2)

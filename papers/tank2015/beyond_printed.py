@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream import GeneralizedGamma
-from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, count_rows, tidy
+from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, stream_axes
 from tank2015.beyond_showing import ahead, signed, text_of
 from tank2015.beyond_streams import parts, streamed
 from tank2015.modelling import thin
@@ -142,7 +142,7 @@ def _draw(found: Results, show: Show) -> None:
     opened = np.diff(curves[CORRECTED]["clusters"]) / np.diff(curves[CORRECTED]["documents"])
     middles = np.convolve(curves[CORRECTED]["documents"], [0.5, 0.5], "valid")
     ax.plot(middles, opened, "o", color="#000000", markersize=3.5, label="share that was new")
-    count_rows(tidy(ax), curves[CORRECTED]["documents"][-1])
+    stream_axes(ax, curves[CORRECTED]["documents"][-1])
     ax.set(xlabel="documents", ylabel="chance of a new cluster", ylim=(0, 1.05))
     figure.legend(loc="outside right center", frameon=False)
     show.figure(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream import PitmanYor, normalized_stable
-from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, count_rows, tidy
+from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, stream_axes
 from bnpstream.priors import Prior
 from bnpstream.search import grid_search, paper_grid
 from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
@@ -92,7 +92,7 @@ def _draw(found: Results, curves: Any, show: Show) -> None:
             row[0].plot(marks, lead.mean(axis=0), **style)
             row[1].plot(marks, curves[stream, name, "clusters"].mean(axis=0), **style)
         for ax in row:
-            count_rows(tidy(ax), marks[-1])
+            stream_axes(ax, marks[-1])
             ax.set(xlabel="documents streamed", title=title)
         row[0].set_ylabel("ahead of DP,\nnats a document")
         row[1].set_ylabel("clusters")

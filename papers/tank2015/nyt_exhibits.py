@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream.plots import plot_weights
-from bnpstream.plots.style import BLUE, count_rows, tidy
+from bnpstream.plots.style import BLUE, stream_axes
 from tank2015.modelling import COLOURS
 from tank2015.nyt_runs import MODELS, describe, stream, tune
 from tank2015.showing import WHOLE, Claim, Show
@@ -57,7 +57,7 @@ def _draw_stream(found: Results, corpus: str, show: Show) -> None:
         if model in PAPER_MODELS:
             right.plot(curve["rows"], curve["clusters"], **style)
     for ax in (left, right):
-        count_rows(tidy(ax), curve["rows"][-1])
+        stream_axes(ax, curve["rows"][-1])
         ax.set_xlabel("documents streamed")
     left.set_ylabel("log predictive,\nnats a held-out word")
     right.set_ylabel("clusters")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream import PitmanYor
-from bnpstream.plots.style import count_rows, tidy
+from bnpstream.plots.style import stream_axes
 from tank2015.modelling import (
     COLOURS,
     LINES,
@@ -134,7 +134,7 @@ def _draw(
             ax.plot(marks[-1], last, "^", color=COLOURS[prior], markersize=7, clip_on=False)
         mean = truth[key].mean(axis=0) / unit
         ax.plot(marks, mean, color=COLOURS["truth"], linestyle=LINES["truth"], label="true labels")
-        count_rows(tidy(ax), marks[-1])
+        stream_axes(ax, marks[-1])
         ax.set_xlabel("documents streamed")
         ax.xaxis.set_major_formatter(WHOLE)
     left.set_ylabel("log predictive,\nnats a held-out document")

@@ -5,7 +5,7 @@ import pytest
 
 from bnpstream import StreamingMixture, normalized_inverse_gaussian
 from bnpstream.distributed import fit_ep, fit_stream
-from bnpstream.distributed.shards import damped
+from bnpstream.engine.parallel.shards import damped
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.sites import totals

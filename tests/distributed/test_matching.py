@@ -11,7 +11,7 @@ from bnpstream import (
     StreamingMixture,
     normalized_inverse_gaussian,
 )
-from bnpstream.distributed.matching import ALONE, Clusters, assign, log_odds, match
+from bnpstream.inference.matching import ALONE, ClusterRows, assign, log_odds, match
 from bnpstream.mixture import log_prior_weights
 from bnpstream.priors import NAMED_PRIORS
 
@@ -63,9 +63,9 @@ def test_odds_are_those_of_one_cluster_against_two(kind, pairs, monkeypatch):
     other = posterior(kind, rows_of(kind, rng, 15))
     state, new = model.state_, other.state_
     rows = new.statistics
-    clusters = Clusters.of(new, np.arange(new.n_clusters))
+    clusters = ClusterRows.of(new, np.arange(new.n_clusters))
     there = np.arange(1, state.n_clusters)
-    found = log_odds(model.stream_.model, state, Clusters.of(state, there), clusters)
+    found = log_odds(model.stream_.model, state, ClusterRows.of(state, there), clusters)
     prior, likelihood = model.stream_.model
     auxiliary = log_prior_weights(prior, state)[1]
     count = prior.occupancy(state.log_vacancy).sum()
@@ -96,10 +96,10 @@ def test_twins_are_recognised_and_strangers_are_not():
     rows[[0, 1, 2, 3], [0, 4, 8, 11]] = 30
     model = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(np.repeat(rows[:3], 5, 0))
     new = StreamingMixture(NAMED_PRIORS["dp"], likelihood).partial_fit(rows[[1, 1, 3, 3]]).state_
-    state, clusters = model.state_, Clusters.of(new, np.arange(new.n_clusters))
+    state, clusters = model.state_, ClusterRows.of(new, np.arange(new.n_clusters))
 
     def found(*slots):
-        there = Clusters.of(state, np.array(slots, np.int64))
+        there = ClusterRows.of(state, np.array(slots, np.int64))
         return match(model.stream_.model, state, there, clusters).tolist()
 
     assert found(1, 2) == [state.ids[1], ALONE]

@@ -11,7 +11,7 @@ from bnpstream import (
 )
 from bnpstream.datasets import bars, synthetic_corpus
 from bnpstream.distributed import ep, fit_ep
-from bnpstream.distributed.shards import Posterior, combine, sweep_shard
+from bnpstream.engine.parallel.shards import SparseStream, combine, sweep_shard
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import GONE
 from bnpstream.mixture.sites import totals
@@ -154,7 +154,7 @@ def test_a_cluster_that_two_shards_open_is_one():
     words[:30, :10], words[30:, 20:30] = 3, 3
     model = StreamingMixture("nig", DirichletMultinomial(0.5), keep_sites=True).fit(words[:30])
     known = model.n_clusters_
-    posterior = Posterior.of(model.stream_)
+    posterior = SparseStream.of(model.stream_)
     at_home = Responsibilities.of(model.state_, model.window_.sites, 0, 30)
     rest = sweep_shard(model.likelihood_.encode(words[:30]), at_home, posterior, 0.0)[1]
     batch = model.likelihood_.encode(words[30:45])
@@ -180,7 +180,9 @@ def test_a_cluster_that_all_shards_leave_is_dropped():
     model = StreamingMixture("nig", DirichletMultinomial(0.5), keep_sites=True).fit(words)
     assert model.n_clusters_ == 2
     sites = Responsibilities.of(model.state_, model.window_.sites, 0, 60)
-    swept = sweep_shard(model.likelihood_.encode(words), sites, Posterior.of(model.stream_), 0.0)[1]
+    swept = sweep_shard(
+        model.likelihood_.encode(words), sites, SparseStream.of(model.stream_), 0.0
+    )[1]
     left = swept._replace(summed=swept.summed._replace(masses=np.array([30.0, 0.03])))
     combined = combine(model.stream_, [left, left])
     assert combined.state.ids.tolist() == [swept.summed.ids[0]]

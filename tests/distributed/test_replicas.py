@@ -2,13 +2,15 @@ import numpy as np
 import pytest
 
 from bnpstream import DirichletMultinomial, StreamingMixture
-from bnpstream.distributed.book import Book, resolve
-from bnpstream.distributed.messages import Entries, Outcome, packed, unpacked
-from bnpstream.distributed.replica import Replica
-from bnpstream.distributed.worker import added, exact_change, hold_still
+from bnpstream.distributed.book import Book
+from bnpstream.distributed.messages import Outcome, PackedReplica, packed, unpacked
+from bnpstream.engine.parallel.changes import Added, exact_change
+from bnpstream.engine.parallel.replica import Replica
+from bnpstream.engine.parallel.resolution import resolve
+from bnpstream.engine.parallel.staleness import hold_still
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire
-from bnpstream.mixture.entries import add_entries, changed_places, differences, touched_slots
+from bnpstream.mixture.entries import Entries, touched_slots
 from distributed_streams import blocks, corpus, fingerprint, learning
 from states import assert_free_slots_are_zero, bits
 
@@ -20,9 +22,14 @@ def stale_change(replica, rows, partition=0):
     opened = replica.working_copy()
     hold_still(opened.stream)
     opened.absorb(rows)
-    change = added(replica.stream, opened.stream, None)
+    change = Added.between(replica.stream, opened.stream, None)
     replica.give_back(opened.stream.state, partition)
     return change
+
+
+def another(replica):
+    """Return a copy, as a worker that has nothing is sent one."""
+    return PackedReplica.of(replica).replica()
 
 
 def fixed():
@@ -56,22 +63,21 @@ def test_differences_make_one_posterior_of_another(hashed):
     after = StreamingMixture(PRIOR, WORDS).partial_fit(rows[:300]).state_
     assert before.is_hashed == hashed
     slots = touched_slots(before, after)
-    places = changed_places(before, after, slots)
-    values = differences(before, after, slots, places)
+    entries = Entries.added(before, after, slots)
     while before.n_clusters < after.n_clusters:
         before.open()
-    add_entries(before, slots, places, values)
+    entries.add(before, slots)
     np.testing.assert_allclose(before.statistics, after.statistics, rtol=1e-12)
     twice = np.array([0, 0])
     places = np.array([1, 5, before.n_statistics + 5])
     expected = before.statistics[0, [1, 5]] + [1.0, 5.0]
-    add_entries(before, twice, places, np.array([1.0, 2.0, 3.0]))
+    Entries.of(places, np.array([1.0, 2.0, 3.0])).add(before, twice)
     np.testing.assert_array_equal(before.statistics[0, [1, 5]], expected)
 
 
 def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
     book = Book(Replica(learning().open_stream(), 0), 1)
-    follower = Replica.of(book.replica.snapshot())
+    follower = another(book.replica)
     parts = blocks()
     for number, rows in enumerate(parts):
         if number < 3:
@@ -85,31 +91,31 @@ def test_a_version_is_the_same_bits_by_updates_and_by_snapshot():
         assert not book.apply(outcome)  # two workers return the same partition
         assert not book.apply(outcome._replace(number=number + 2))  # not its turn
         if number == 5:
-            early = Replica.of(book.replica.snapshot())
-        follower.apply(book.since(number, number + 1)[1][-1])
-        assert bits(follower.stream.answering.state) == bits(book.stream.answering.state)
+            early = another(book.replica)
+        book.since(number, number + 1)[1][-1].apply(follower)
+        assert bits(follower.stream.answering.state) == bits(book.replica.stream.answering.state)
         assert_free_slots_are_zero(follower.stream.answering.state)
     for update in book.since(6, 9)[1]:
-        early.apply(update)
-    assert bits(early.stream.state) == bits(book.stream.state)
+        update.apply(early)
+    assert bits(early.stream.state) == bits(book.replica.stream.state)
     assert learnt(early) == learnt(book.replica)
     with pytest.raises(ValueError, match="each once"):
-        early.apply(update)
+        update.apply(early)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own", "of another worker"])
 def test_the_screen_of_a_working_copy_stays_above_its_counts(own):
     book = Book(Replica(fixed(), 0), 1)
-    mine, other = (Replica.of(book.replica.snapshot()) for _ in range(2))
+    mine, other = (another(book.replica) for _ in range(2))
     for number, rows in enumerate(blocks()[2:]):
         change = stale_change(mine if own else other, rows, number)
         if not own:
             stale_change(mine, rows[::-1][:70], number + 100)
         book.apply(Outcome(number, "", change=packed(change)))
         for replica in (mine, other):
-            replica.apply(book.since(number, number + 1)[1][-1])
+            book.since(number, number + 1)[1][-1].apply(replica)
         state, likelihood = mine.working_copy().stream.state, mine.stream.likelihood
-        assert bits(state) == bits(mine.stream.state) == bits(book.stream.state)
+        assert bits(state) == bits(mine.stream.state) == bits(book.replica.stream.state)
         assert_free_slots_are_zero(state)
         kept = state.cache(likelihood)
         state._cache = None
@@ -125,7 +131,7 @@ def test_the_screen_of_a_working_copy_stays_above_its_counts(own):
 
 def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
     replica = Replica(fixed(), 0)
-    change = stale_change(Replica.of(replica.snapshot()), corpus()[200:300])
+    change = stale_change(another(replica), corpus()[200:300])
     stream, state = replica.stream, replica.stream.state
     lost, heir = change.ids[np.argsort(-change.masses[: change.ids.size])[:2]].tolist()
     stream.lineage.append(join_into(state, [], heir, lost))
@@ -141,7 +147,7 @@ def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
 
 def test_what_was_retired_meanwhile_opens_again():
     replica = Replica(fixed(), 0)
-    change = stale_change(Replica.of(replica.snapshot()), corpus()[200:300])
+    change = stale_change(another(replica), corpus()[200:300])
     stream, state = replica.stream, replica.stream.state
     row = int(np.argmax(change.masses[: change.ids.size]))
     gone = int(change.ids[row])

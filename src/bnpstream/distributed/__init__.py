@@ -10,7 +10,6 @@ except ModuleNotFoundError as error:
 
 from bnpstream.distributed.book import Costs
 from bnpstream.distributed.clients import connect
-from bnpstream.distributed.driver import Applied, Reached, StreamError, StreamResult
 from bnpstream.distributed.ep import fit_ep
 from bnpstream.distributed.maps import (
     fit_chains,
@@ -20,7 +19,14 @@ from bnpstream.distributed.maps import (
     replicate,
     score_samples,
 )
-from bnpstream.distributed.stream import fit_stream, stream_partitions
+from bnpstream.distributed.stream import (
+    Applied,
+    Reached,
+    StreamError,
+    StreamResult,
+    fit_stream,
+    stream_partitions,
+)
 
 __all__ = [
     "Applied",

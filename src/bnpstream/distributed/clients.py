@@ -1,8 +1,10 @@
 """Getting hold of a Dask cluster: one that runs somewhere, or one made here."""
 
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
@@ -44,7 +46,7 @@ def connect(address: str) -> Iterator[Client]:
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address="127.0.0.1:0",
-                preload=["bnpstream.distributed.local_worker"],
+                preload=[__name__],
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -76,3 +78,12 @@ def _reach(address: str) -> Client:
             f"the Dask scheduler at {address} has no workers: start some (dask worker {address})"
         ) from error
     return client
+
+
+def dask_setup(worker: Any) -> None:
+    """Let a worker process on this machine, which loads this module first, not end by Ctrl-C.
+
+    Ctrl-C in a terminal reaches every process there. The driver heeds it, at the next good moment;
+    workers go on until then, and end with the driver.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

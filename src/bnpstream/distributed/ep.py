@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bnpstream.distributed.partitions import hand_over, hold_blocks
-from bnpstream.distributed.shards import Posterior, Swept, combine, renamed, sweep_shard
 from bnpstream.distributed.worker import keep_freed_memory
 from bnpstream.engine import Absorption, Labels, Stream
+from bnpstream.engine.parallel.shards import SparseStream, Swept, combine, renamed, sweep_shard
 from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.visits import Absorbed, Responsibilities
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import Batch
 from bnpstream.likelihoods.frames import as_rows
 from bnpstream.mixture import SiteBuffer
 from bnpstream.mixture.window import Window
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 DAMPING = 0.2
 """Of 0, .2 and .4, tried on five orders of KOS in two shards with two priors, by held-out figures
@@ -69,16 +67,16 @@ def fit_ep(
     start = hand_over(client, [Start(first.open_stream(), [], [])])[0]
     for block in rows:
         start = client.submit(absorb, start, block, pure=False)
-    opened, absorbed, sizes = client.submit(finish, start, pure=False).result()
+    opened, absorbed, sizes = client.submit(absorb, start, pure=False).result()
     del start
     stream = opened.stream
     passes = replace(stream.settings, keep_sites=model.keep_sites, n_passes=model.n_passes)
     stream.configure(passes)
-    posterior = hand_over(client, [Posterior.of(stream)])[0]
+    posterior = hand_over(client, [SparseStream.of(stream)])[0]
     batches = client.map(encode, rows, posterior=posterior, pure=False)
     del rows, posterior
     ends = np.cumsum([0, *sizes])
-    run = _Run(client, batches, ends, stream, damping if len(sizes) > 1 else 0.0)
+    run = _Sweeps(client, batches, ends, stream, damping if len(sizes) > 1 else 0.0)
     run.sweep_and_merge()
     model.take_stream(opened, run.labels(Absorbed.joined(absorbed)))
     return model
@@ -112,30 +110,25 @@ class Start(NamedTuple):
     """Rows of every shard."""
 
 
-def absorb(start: Start, rows: Any) -> Start:
-    """Return the first pass after one more shard."""
-    opened = deepcopy(start.opened)
-    n = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
-    found = opened.absorb(rows)
+def absorb(start: Start, rows: Any = None) -> Start:
+    """Return the first pass after one more shard; without rows, at its end."""
+    opened, sizes = deepcopy(start.opened), start.sizes
+    if rows is None:
+        found = opened.stream.finish()
+    else:
+        found = opened.absorb(rows)
+        sizes = [*sizes, int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)]
     absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
-    return Start(opened, absorbed, [*start.sizes, n])
+    return Start(opened, absorbed, sizes)
 
 
-def finish(start: Start) -> Start:
-    """Return the first pass at its end: what is learnt at the end is learnt."""
-    opened = deepcopy(start.opened)
-    found = opened.stream.finish()
-    absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
-    return Start(opened, absorbed, start.sizes)
-
-
-def encode(rows: Any, posterior: Posterior) -> Batch:
+def encode(rows: Any, posterior: SparseStream) -> Batch:
     """Return rows encoded as the model has learnt to."""
     return posterior.encoder.view(posterior.encoder.prepared(as_rows(rows)))
 
 
 def sweep(
-    batch: Batch, sites: Responsibilities, posterior: Posterior, damping: float
+    batch: Batch, sites: Responsibilities, posterior: SparseStream, damping: float
 ) -> tuple[Responsibilities, Swept]:
     """Sweep a shard on a worker: it takes a quarter less time where freed memory is kept."""
     keep_freed_memory()
@@ -155,12 +148,12 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
     return outcome[1]
 
 
-def assigned(batch: Batch, posterior: Posterior) -> tuple[NDArray[np.intp], Integers, Floats]:
+def assigned(batch: Batch, posterior: SparseStream) -> tuple[NDArray[np.intp], Integers, Floats]:
     """Return position and id of the likeliest cluster of every row, and its responsibility."""
     return posterior.stream().posterior.assigned(batch)
 
 
-class _Run:
+class _Sweeps:
     """The sweeps over all shards: the driver has the posterior, the workers rows and sites."""
 
     sites: list[Any]
@@ -199,7 +192,7 @@ class _Run:
     def _sweep(self) -> Any:
         """Sweep all shards once."""
         client, stream = self.client, self.stream
-        posterior = hand_over(client, [Posterior.of(stream)])[0]
+        posterior = hand_over(client, [SparseStream.of(stream)])[0]
         shared: Any = {"posterior": posterior, "damping": self.damping}
         outcomes = client.map(sweep, self.batches, self.sites, **shared, pure=False)
         sweeps = client.gather(client.map(swept_of, outcomes, pure=False))
@@ -234,7 +227,7 @@ class _Run:
 
     def labels(self, absorbed: Absorbed) -> Labels:
         """Return of every row what `fit` says: how it came, and where it belongs now."""
-        posterior = hand_over(self.client, [Posterior.of(self.stream)])[0]
+        posterior = hand_over(self.client, [SparseStream.of(self.stream)])[0]
         found = self.client.map(assigned, self.batches, posterior=posterior, pure=False)
         parts = zip(*self.client.gather(found), strict=True)
         positions, ids, shares = (np.concatenate(part) for part in parts)

@@ -14,12 +14,12 @@ from itertools import repeat
 from typing import Any
 
 from bnpstream.distributed.book import Costs
-from bnpstream.distributed.driver import Applied, Reached, StreamError
-from bnpstream.distributed.messages import Model, opened
 from bnpstream.distributed.partitions import renumbered
-from bnpstream.distributed.stream import check_supported, stream_partitions
+from bnpstream.distributed.stream import Applied, Reached, StreamError, stream_partitions
 from bnpstream.engine import GrowingVocabulary, Phase, Stream
+from bnpstream.engine.parallel.staleness import is_plain
 from bnpstream.runs.feed import Feed
+from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.options import OptionError, Pace
 from bnpstream.runs.read_ahead import read_ahead
 from bnpstream.runs.sharing import Partitions
@@ -39,22 +39,22 @@ def check_source(options: RunOptions) -> None:
         raise OptionError(f"--dask needs files, and --follow waits for them to grow: {way_out}")
 
 
-def check_model(model: Model, staleness: int) -> None:
+def check_model(model: Mixture, staleness: int) -> None:
     """Raise OptionError if a model cannot start from older posteriors."""
-    try:
-        check_supported(model, staleness)
-    except ValueError as error:
-        if isinstance(opened(model).stream.encoder, GrowingVocabulary):
-            raise OptionError(
-                f"--staleness {staleness}: workers that do not wait for each other need a "
-                "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
-                "--vocab FILE, or --staleness 0, with which one works at a time"
-            ) from error
+    stream = model.stream
+    if staleness == 0 or is_plain(stream):
+        return
+    if isinstance(stream.encoder, GrowingVocabulary):
         raise OptionError(
-            f"--staleness {staleness}: workers that do not wait for each other pass over rows "
-            "once: leave out --passes, --revisit, --merge-threshold and --half-life, or give "
-            "--staleness 0, with which one works at a time"
-        ) from error
+            f"--staleness {staleness}: workers that do not wait for each other need a "
+            "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
+            "--vocab FILE, or --staleness 0, with which one works at a time"
+        )
+    raise OptionError(
+        f"--staleness {staleness}: workers that do not wait for each other pass over rows "
+        "once: leave out --passes, --revisit, --merge-threshold and --half-life, or give "
+        "--staleness 0, with which one works at a time"
+    )
 
 
 @dataclass
@@ -97,17 +97,12 @@ class SharedFeed:
         self.feed.partitions = replace(partitions, total=total)
         self._positions: deque[JSON] = deque()
         """After every block that is out, where the driver reads them."""
-        self._absorbed = _so_far(opened(self.feed.model).stream)
+        self._absorbed = _so_far(self.feed.model.stream)
 
     def run(self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> bool:
-        """Read the source to its end; return False if a signal ended it before.
+        """Read the source to its end, as `Feed.run` does; return False if a signal ended it.
 
         A signal ends it at the next place where it can be saved.
-
-        Parameters
-        ----------
-        pace, interrupts, on_batch
-            As in `Feed.run`.
         """
         try:
             return self.feed.go_through(self._steps(pace), pace, interrupts, on_batch)
@@ -146,7 +141,7 @@ class SharedFeed:
                     events.clear()
                     n_logged = 0
                 yield settled
-        opened(feed.model).stream.lineage.clear()
+        feed.model.stream.lineage.clear()
 
     def _take(self, applied: Applied, pace: Pace) -> None:
         """Note what became of a partition."""

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from bnpstream import search
 from bnpstream.distributed.partitions import hand_over, hold_blocks
 from bnpstream.estimators import GibbsMixture
+from bnpstream.kernels.arrays import Floats
 from bnpstream.search import GridResult, Point
 from bnpstream.search.parallel import Mapper
-
-Floats = NDArray[np.float64]
 
 
 def workers(client: Client) -> Mapper:

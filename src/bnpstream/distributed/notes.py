@@ -9,85 +9,64 @@ would have noted.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bnpstream.distributed.messages import Before, Notes, Opened, Renamed
 from bnpstream.engine import Phase
+from bnpstream.engine.parallel.changes import OpenedStream
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import Event
 from bnpstream.runs.exemplars import KEPT
 from bnpstream.runs.journal import Journal, Waiting
 from bnpstream.sources import Records
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Renamed = tuple[Integers, Integers]
+"""Ids of clusters where a task was absorbed, and what the driver calls them."""
 
 
-def begin(journal: Journal, n_records: int) -> Before:
-    """Return what a worker has to know that starts after so many records."""
-    exemplars = journal.exemplars
-    full = [id for id in exemplars.ids() if len(exemplars.of(id)) == KEPT]
-    return Before(
-        _numbered(journal.waiting, -n_records),
-        np.array(full, np.int64),
-        np.array([exemplars.of(id)[-1].score for id in full]),
-    )
-
-
-class _Rows:
-    """Keeps what a `Trend` would count."""
+class Rows:
+    """Stands for the `Trend` of a worker's journal: keeps what that would count."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[Integers, Floats, Integers]] = []
+        self._parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))]
 
     def add(self, ids: Integers, evidence: Floats, clusters: Integers) -> None:
         """Keep rows."""
-        self.parts.append((ids, evidence, clusters))
+        self._parts.append((ids, evidence, clusters))
 
     def follow(self, events: list[Event]) -> None:
         """Leave that to the driver."""
 
+    def columns(self) -> list[Any]:
+        """Return likeliest cluster, log evidence and clusters after every row."""
+        return [np.concatenate(column) for column in zip(*self._parts, strict=True)]
 
-class Noting:
-    """A journal of the rows of a task.
 
-    Parameters
-    ----------
-    before : Before
-        What is known of the journal so far.
-    names : tuple of str, optional
-        What the columns are called.
+def begin(journal: Journal, n_records: int) -> Journal:
+    """Return the journal of a worker that starts after so many records.
+
+    Of what is noted so far it knows the records whose rows wait for more, numbered below 0, and
+    what a record has to exceed to be an exemplar: others are not looked at.
     """
-
-    def __init__(self, before: Before, names: tuple[str, ...] | None) -> None:
-        self._journal, self._rows = Journal(names), _Rows()
-        rows: Any = self._rows
-        self._journal.trend = rows
-        self._journal.waiting = before.waiting
-        floors = zip(before.ids.tolist(), before.floors.tolist(), strict=True)
-        self._journal.exemplars.floors = dict(floors)
-
-    def add(self, records: Records, opened: Opened) -> None:
-        """Note rows that a stream has just absorbed, or keeps until there are more."""
-        stream, likelihood = opened.stream, opened.likelihood
-        if stream.phase is Phase.PREFIX:
-            self._journal.wait(records, likelihood)
-        else:
-            assert stream.last is not None
-            self._journal.note(records, stream.last.absorbed, [], likelihood)
-
-    def notes(self) -> Notes:
-        """Return all."""
-        journal = self._journal
-        nothing: Any = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
-        columns = zip(nothing, *self._rows.parts, strict=True)
-        ids, evidence, clusters = (np.concatenate(column) for column in columns)
-        found = [(id, journal.exemplars.of(id)) for id in journal.exemplars.ids()]
-        return Notes(ids, evidence, clusters, found, journal.n_tokens, journal.waiting)
+    own, exemplars = Journal(), journal.exemplars
+    rows: Any = Rows()
+    own.trend, own.waiting = rows, _numbered(journal.waiting, -n_records)
+    best = {id: exemplars.of(id) for id in exemplars.ids()}
+    own.exemplars.floors = {id: kept[-1].score for id, kept in best.items() if len(kept) == KEPT}
+    return own
 
 
-def take_notes(
+def note(journal: Journal, records: Records, opened: OpenedStream) -> None:
+    """Note rows that a stream has just absorbed, or keeps until there are more."""
+    stream, likelihood = opened.stream, opened.likelihood
+    if stream.phase is Phase.PREFIX:
+        journal.wait(records, likelihood)
+    else:
+        assert stream.last is not None
+        journal.note(records, stream.last.absorbed, [], likelihood)
+
+
+def take_over(
     journal: Journal,
-    notes: Notes,
+    noted: Journal,
     n_records: int,
     renamed: Renamed | None,
     n_clusters: int,
@@ -99,8 +78,8 @@ def take_notes(
     ----------
     journal : Journal
         Changed in place.
-    notes : Notes
-        What the worker noted.
+    noted : Journal
+        The worker's.
     n_records : int
         Records before those of the task.
     renamed : Renamed or None
@@ -110,18 +89,21 @@ def take_notes(
     events : list of Event
         What became of clusters in it.
     """
-    ids, clusters, names = notes.ids, notes.clusters, None
+    rows: Any = noted.trend
+    (ids, evidence, clusters), names = rows.columns(), None
     if renamed is not None:
-        names = dict(zip(renamed.ids.tolist(), renamed.targets.tolist(), strict=True))
-        order = np.argsort(renamed.ids)
-        ids = renamed.targets[order[np.searchsorted(renamed.ids, ids, sorter=order)]]
+        own, targets = renamed
+        names = dict(zip(own.tolist(), targets.tolist(), strict=True))
+        order = np.argsort(own)
+        ids = targets[order[np.searchsorted(own, ids, sorter=order)]]
         # The worker did not see the clusters of others: the number after its rows is known.
         clusters = clusters + (n_clusters - clusters[-1:].sum())
-    journal.trend.add(ids, notes.evidence, clusters)
-    for id, found in notes.exemplars:
-        journal.exemplars.join(id if names is None else names[id], _numbered(found, n_records))
-    journal.count_tokens(notes.n_tokens)
-    journal.waiting = _numbered(notes.waiting, n_records)
+    journal.trend.add(ids, evidence, clusters)
+    for id in noted.exemplars.ids():
+        found = _numbered(noted.exemplars.of(id), n_records)
+        journal.exemplars.join(id if names is None else names[id], found)
+    journal.count_tokens(noted.n_tokens)
+    journal.waiting = _numbered(noted.waiting, n_records)
     journal.follow(events)
 
 

@@ -55,16 +55,21 @@ def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
     """
     if isinstance(partitions, str | Path):
         yield from client.submit(find_files, str(partitions), pure=False).result()
-    elif hasattr(partitions, "to_delayed"):
-        yield from delayed_blocks(partitions)
+        return
+    if hasattr(partitions, "to_delayed"):
+        partitions = delayed_blocks(partitions)
     elif issparse(partitions) or getattr(partitions, "dtype", np.dtype("O")).kind != "O":
-        raise TypeError("partitions is one matrix: give a list of blocks of its rows")
-    else:
-        for part in _each(partitions):
-            yield Partition(str(part)) if isinstance(part, str | Path) else part
+        raise TypeError("this is one matrix: give a list of blocks of rows, such as [X], or paths")
+    elif not isinstance(partitions, Iterable):
+        raise TypeError(
+            f"this is a {type(partitions).__name__}: give a Dask collection, a path, or a "
+            "list of paths or blocks of rows"
+        )
+    for part in partitions.ravel() if isinstance(partitions, np.ndarray) else partitions:
+        yield Partition(str(part)) if isinstance(part, str | Path) else part
 
 
-def delayed_blocks(collection: Any) -> Iterable[Any]:
+def delayed_blocks(collection: Any) -> Any:
     """Return the blocks of rows of a Dask bag, array or data frame."""
     blocks = np.asarray(collection.to_delayed(), dtype=object)
     if blocks.ndim > 1 and blocks[0].size > 1:
@@ -72,18 +77,7 @@ def delayed_blocks(collection: Any) -> Iterable[Any]:
             f"the array has blocks of columns, {blocks.shape}: rechunk it so that a block has "
             "whole rows, array.rechunk({1: -1})"
         )
-    return blocks.ravel()
-
-
-def _each(partitions: Any) -> Iterable[Any]:
-    if isinstance(partitions, np.ndarray):
-        return iter(partitions.ravel())
-    if not isinstance(partitions, Iterable):
-        raise TypeError(
-            f"partitions is a {type(partitions).__name__}: give a Dask collection, a path, or a "
-            "list of paths or blocks of rows"
-        )
-    return partitions
+    return blocks
 
 
 def find_files(path: str) -> list[Partition]:
@@ -236,48 +230,32 @@ def hold_blocks(client: Client, blocks: Any) -> list[Any]:
     ----------
     client : distributed.Client
         The cluster.
-    blocks : iterable, or Dask bag, array or data frame
-        Paths of files that the workers can open, delayed blocks, futures, or blocks of rows as an
-        estimator takes them. One matrix is no list of blocks.
+    blocks
+        What the rows are cut into, as in `fit_stream`; or futures.
     """
-    if isinstance(blocks, str | Path) or issparse(blocks) or _is_matrix(blocks):
-        raise TypeError(
-            f"blocks is one {type(blocks).__name__}: give a list of blocks of rows, such as [X], "
-            "or of paths"
-        )
-    if hasattr(blocks, "to_delayed"):
-        blocks = delayed_blocks(blocks)
-    held = [_hold(client, block) for block in blocks]
+    held = [_hold(client, block) for block in list_partitions(client, blocks)]
     if not held:
         raise ValueError("blocks is empty: give at least one block of rows")
     return held
 
 
-def _is_matrix(blocks: Any) -> bool:
-    return isinstance(blocks, np.ndarray) and blocks.dtype != np.object_
-
-
 def _hold(client: Client, block: Any) -> Any:
     """Return a future of one block."""
+    if isinstance(block, Partition):
+        return client.submit(read_rows, block, pure=False)
+    if needs_dask(block):
+        block = client.compute(block)
     if isinstance(block, Future):
         return client.submit(rows_of, block, pure=False)
-    if isinstance(block, str | Path):
-        return client.submit(read_rows, str(block), pure=False)
-    if is_dask_collection(block):
-        return client.submit(rows_of, client.compute(block), pure=False)
     return hand_over(client, [block])[0]
 
 
-def read_rows(path: str) -> Any:
-    """Return all rows of a file; one that has records which cannot be used is refused."""
-    with open_source(path) as source:
-        batches = [records for records, _ in source.batches(READ_ROWS)]
-    for records in batches:
-        for reject in records.rejects:
-            raise ValueError(
-                f"{reject.place}: {reject.reason}; every row counts here: "
-                "correct or remove the record"
-            )
-    if not any(len(records) for records in batches):
-        return np.empty((0, 0))
-    return stacked([records.rows for records in batches if len(records) > 0])
+def read_rows(partition: Partition) -> Any:
+    """Return all rows of files; ValueError names a record that cannot be used."""
+    batches = read(partition, None, None).batches
+    for reject in (reject for records in batches for reject in records.rejects):
+        raise ValueError(
+            f"{reject.place}: {reject.reason}; every row counts here: correct or remove the record"
+        )
+    rows = [records.rows for records in batches if len(records) > 0]
+    return stacked(rows) if rows else np.empty((0, 0))

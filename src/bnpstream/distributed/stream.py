@@ -1,24 +1,135 @@
 """`fit_stream`: one pass over a stream by many workers, with bounded staleness.
 
-Partition p starts from the posterior after partition p - 1 - s, s being the staleness, and what
-partitions changed is applied in their order. So the result depends on the partitions and on s, and
-neither on how many workers there are nor on which of them is faster.
-
-The head of a stream is absorbed with no staleness: until the first rows have decided on what is
-learnt from them. A long partition is cut there, so that others wait for its beginning only. With
-s = 0 everything is absorbed so, uncut, and the bits are those of `partial_fit`.
+The driver hands out partitions to workers, and applies what comes back in order: see
+`bnpstream.engine.parallel` for what that means. A long partition at the head of a stream is cut, so
+that others wait for its beginning only. With a staleness of 0 everything is absorbed uncut, one
+partition after the other, and the bits are those of `partial_fit`.
 """
 
-from collections.abc import Generator
-from typing import Any
+import time
+import uuid
+from collections.abc import Generator, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
 
-from bnpstream.distributed.driver import Applied, Reached, Run, StreamResult
-from bnpstream.distributed.messages import Model, opened
-from bnpstream.distributed.worker import is_plain
-from bnpstream.engine import require_whole
+from distributed import KilledWorker
+from distributed.comm.core import CommClosedError
+
+from bnpstream.distributed.book import Book, Costs
+from bnpstream.distributed.messages import Outcome, Task, unpacked
+from bnpstream.distributed.notes import begin, take_over
+from bnpstream.distributed.partitions import (
+    Inside,
+    large_tasks,
+    list_partitions,
+    name_of,
+    needs_dask,
+)
+from bnpstream.distributed.worker import absorb_partition, forget, unreadable
+from bnpstream.engine import Phase, Stream, require_whole
+from bnpstream.engine.parallel.changes import OpenedStream
+from bnpstream.engine.parallel.replica import Replica
+from bnpstream.engine.parallel.staleness import Order, check_staleness, is_head
 from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.runs.journal import Journal
-from bnpstream.sources import Options
+from bnpstream.sources import Options, Reject, Schema
+
+LOOK_FOR_WORKERS = 2.0
+"""Seconds after which workers that came or went are noticed."""
+
+Model = StreamEstimator | OpenedStream
+"""``runs`` have streams that know how they take rows; estimators open theirs."""
+
+
+def opened(model: Model) -> OpenedStream:
+    """Return the stream of a model."""
+    return model.open_stream() if isinstance(model, StreamEstimator) else model
+
+
+class Reached(NamedTuple):
+    """How far a stream has come: with the model, all that is needed to go on from there."""
+
+    partitions: int = 0
+    """Partitions behind it: in the posterior or in rejects, and nothing else, but for `inside`."""
+    records: int = 0
+    """Records behind it, rejected ones included."""
+    schema: Schema | None = None
+    """What the records of its files are."""
+    inside: Inside | None = None
+    """Where in the next partition it stands; None: at its beginning."""
+
+
+class Applied(NamedTuple):
+    """A partition that has just been applied, or, at the head of a stream, some of it."""
+
+    partition: int
+    name: str
+    model: Any
+    """With the posterior; an estimator is the same object every time, changed by the next step."""
+    stream: Stream
+    """The posterior."""
+    reached: Reached
+    n_rows: int
+    """Rows of it that went into the posterior."""
+    rejects: tuple[Reject, ...]
+    """Records of it that could not be used; `record` counts from the start of the stream."""
+    unread: bool
+    """It could not be read: nothing of it is in the posterior."""
+    costs: Costs
+    """Of the run so far."""
+
+
+@dataclass
+class StreamResult:
+    """What became of a stream.
+
+    Parameters
+    ----------
+    model : StreamingMixture or DocumentMixture
+        The fitted model.
+    reached : Reached
+        Partitions and records behind it.
+    n_rows : int
+        Rows absorbed.
+    rejects : list of Reject
+        Records and partitions that could not be used, in order.
+    unread : list of str
+        Names of the partitions that could not be read, or not to their end: see `rejects`.
+    costs : Costs
+        Bytes and seconds.
+    """
+
+    model: Any
+    reached: Reached = field(default_factory=Reached)
+    n_rows: int = 0
+    rejects: list[Reject] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    costs: Costs = field(default_factory=Costs)
+
+
+class StreamError(RuntimeError):
+    """The cluster failed; the posterior of the last partition applied is there.
+
+    Attributes
+    ----------
+    reason : str
+        What failed.
+    model : StreamingMixture or DocumentMixture
+        That posterior.
+    reached : Reached
+        What is in it: ``fit_stream(..., start=error.reached)`` goes on from there.
+    """
+
+    def __init__(self, reason: str, model: Any, reached: Reached) -> None:
+        others = "no others" if reached.inside is None else "the beginning of the next"
+        super().__init__(
+            f"{reason}: the first {reached.partitions} partitions are in the model, and {others}: "
+            "go on from there with start=error.reached"
+        )
+        self.reason, self.model, self.reached = reason, model, reached
 
 
 def fit_stream(
@@ -44,7 +155,7 @@ def fit_stream(
         `dask.delayed` blocks, or blocks of rows. They are read by the workers.
     model : StreamingMixture or DocumentMixture
         Fitted or not; changed in place, as by `partial_fit`. What describes the rows of the last
-        call, such as ``labels_``, is not there.
+        call, such as ``labels_``, is not available.
     staleness : int
         s: a partition may start from a posterior that lacks the s partitions before it, so that
         s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of
@@ -84,15 +195,7 @@ def fit_stream(
 
 
 def stream_partitions(
-    client: Any,
-    partitions: Any,
-    model: Model,
-    *,
-    staleness: int = 1,
-    settle_every: int | None = None,
-    start: Reached | None = None,
-    source_options: Options | None = None,
-    journal: Journal | None = None,
+    client: Any, partitions: Any, model: Model, **options: Any
 ) -> Generator[Applied]:
     """Absorb a stream by the workers of a Dask cluster, yielding after every partition.
 
@@ -100,41 +203,236 @@ def stream_partitions(
 
     Parameters
     ----------
-    client, partitions, model, staleness, settle_every, start, source_options
+    client, partitions, model
         As in `fit_stream`; the stream is not finished.
-    journal : Journal, optional
-        Where the rows of files are noted, as one process would; changed in place.
+    **options
+        `staleness`, `settle_every`, `start` and `source_options` as in `fit_stream`, and a
+        `journal` where the rows of files are noted, as one process would; changed in place.
 
     Yields
     ------
     applied : Applied
         In the order of partitions, every row once.
     """
-    require_whole("staleness", staleness, 0)
-    if settle_every is not None:
-        require_whole("settle_every", settle_every, 1)
-    check_supported(model, staleness)
-    start = start or Reached()
-    run = Run(client, model, start, staleness, settle_every, source_options, journal)
+    run = _Run(client, model, **options)
     try:
         yield from run.over(partitions)
     finally:
         run.close()
 
 
-def check_supported(model: Model, staleness: int) -> None:
-    """Raise ValueError if a model cannot start from older posteriors."""
-    stream = opened(model).stream
-    if staleness == 0 or is_plain(stream):
-        return
-    settings = {
-        name: value
-        for name in ("revisit", "keep_sites", "merge_threshold", "half_life")
-        if (value := getattr(stream.settings, name)) not in (None, 0, "auto")
-    }
-    what = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-    raise ValueError(
-        f"staleness={staleness} needs a StreamingMixture that passes over its rows once, and this "
-        f"is a {type(model).__name__} with {what or 'a vocabulary that grows'}: "
-        "give staleness=0, which goes with everything"
-    )
+@dataclass
+class _Flight:
+    """A task that is out."""
+
+    task: Task
+    partition: Any
+    index: int
+    """Of the partition."""
+    worker: str | None
+    future: Any
+    block: Any = None
+    """What Dask computes of the partition."""
+
+
+@dataclass
+class _Run:
+    """A stream on its way; parameters are those of `stream_partitions`."""
+
+    client: Any
+    model: Model
+    staleness: int = 1
+    settle_every: int | None = None
+    start: Reached | None = None
+    source_options: Options | None = None
+    journal: Journal | None = None
+
+    def __post_init__(self) -> None:
+        require_whole("staleness", self.staleness, 0)
+        if self.settle_every is not None:
+            require_whole("settle_every", self.settle_every, 1)
+        stream = opened(self.model)
+        check_staleness(stream.stream, self.staleness, type(self.model).__name__)
+        self.name, self.reached = uuid.uuid4().hex, self.start or Reached()
+        self.next = self.reached.partitions
+        self.replica = Replica(stream, self.next)
+        self.book = Book(self.replica, self.staleness)
+        self.order = Order(self.staleness, self.settle_every, self.next)
+        self.flights: dict[int, _Flight] = {}
+        self._left: Inside | None = None
+        """Where the partition goes on whose beginning was applied last."""
+        self._kept: Any = None
+        """What Dask computed of it: not to be computed again."""
+        self.known: dict[str, int] = {}
+        """By worker: the version that it will have when its tasks are done."""
+        self.failed = False
+        self._workers: list[str] = []
+        self._looked = -LOOK_FOR_WORKERS
+
+    def _up_to_date(self) -> Model:
+        """Return the model with the newest posterior: an estimator is the same one every time."""
+        if not isinstance(self.model, StreamEstimator):
+            return self.replica.opened
+        newest: Any = self.replica.opened
+        self.model.take_stream(newest)
+        return self.model
+
+    def over(self, partitions: Any) -> Iterator[Applied]:
+        """Hand out partitions and apply what comes back, in order."""
+        pieces = self._pieces(partitions)
+        while True:
+            self._hand_out(pieces)
+            if not self.flights:
+                return
+            flight = self.flights[self.replica.version]
+            with self._failing():
+                outcome = self._outcome(flight)
+            if outcome is not None:
+                del self.flights[self.replica.version]
+                yield self._apply(flight, outcome)
+
+    def _pieces(self, partitions: Any) -> Iterator[tuple[Any, Inside | None]]:
+        """Yield partitions that are left, and where in them to begin.
+
+        Of the head of a stream a task absorbs the beginning of a partition only. Nobody asks for
+        more until that is applied, so that it is known whether the partition goes on.
+        """
+        start = self.reached.inside
+        for partition in islice(list_partitions(self.client, partitions), self.next, None):
+            yield partition, start
+            while self._left is not None:
+                start, self._left = self._left, None
+                yield partition, start
+            start = None
+
+    def _apply(self, flight: _Flight, outcome: Outcome) -> Applied:
+        history = len(self.replica.stream.lineage)
+        self.book.apply(outcome)
+        stream = self.replica.stream
+        if self.journal is not None and outcome.notes is not None:
+            events = stream.lineage[history:]
+            K = stream.state.n_clusters if stream.phase is Phase.RUNNING else 0
+            notes, records = unpacked(outcome.notes), self.reached.records
+            take_over(self.journal, notes, records, self.book.renamed, K, events)
+        rejects = tuple(
+            reject._replace(record=reject.record + self.reached.records)
+            for reject in outcome.rejects
+        )
+        schema = self.reached.schema or outcome.schema
+        records = self.reached.records + outcome.n_records
+        goes_on = outcome.after is not None
+        self._left, self._kept = outcome.after, flight.block if goes_on else None
+        partitions = flight.index + (not goes_on)
+        self.reached = Reached(partitions, records, schema, outcome.after)
+        return Applied(
+            flight.index,
+            flight.task.name,
+            self._up_to_date(),
+            stream,
+            self.reached,
+            outcome.n_rows,
+            rejects,
+            outcome.unread,
+            self.book.costs,
+        )
+
+    def _next_base(self) -> int | None:
+        """Return the version that the next task starts from, or None if there is none so far."""
+        newest, index = self.replica, self._index(self.next)
+        return self.order.base(newest.stream, newest.version, self.next, index)
+
+    def _index(self, number: int) -> int:
+        """Return the partition of a task: there is one more task for each that was cut so far."""
+        return number - (self.replica.version - self.reached.partitions)
+
+    def _hand_out(self, pieces: Iterator[tuple[Any, Inside | None]]) -> None:
+        """Hand out everything whose posterior is there."""
+        began = time.thread_time()
+        while (base := self._next_base()) is not None:
+            for partition, start in islice(pieces, 1):
+                with self._failing():
+                    self.flights[self.next] = self._sent(self.next, base, partition, start)
+                self.next += 1
+                break
+            else:
+                break
+        self.book.costs.sending += time.thread_time() - began
+
+    def _sent(
+        self, number: int, base: int, partition: Any, start: Inside | None, *, anew: bool = False
+    ) -> _Flight:
+        worker, index = self._choose_worker(), self._index(number)
+        version = None if anew or worker is None else self.known.get(worker)
+        snapshot, updates = self.book.since(version, base)
+        before = None if self.journal is None else begin(self.journal, self.reached.records)
+        about = (name_of(partition, index), self.source_options, self.reached.schema, before, start)
+        head = self.staleness > 0 and is_head(self.replica.stream)
+        task = Task(self.name, number, base, snapshot, updates, *about, head)
+        where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        block = self.client.compute(partition, **where) if needs_dask(partition) else None
+        # The name of a task is new every time: a result is never taken for that of another.
+        key = f"absorb_partition-{self.name}-{number}-{uuid.uuid4().hex}"
+        with large_tasks():
+            what = partition if block is None else block
+            future = self.client.submit(absorb_partition, task, what, key=key, **where)
+        if worker is not None:
+            self.known[worker] = base
+        return _Flight(task, partition, index, worker, future, block)
+
+    def _choose_worker(self) -> str | None:
+        """Return the worker with the fewest tasks; of those, the one that lacks least."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_FOR_WORKERS:
+            # All of them: some versions of Dask name five. None if it is not connected.
+            found = self.client.scheduler_info(n_workers=-1).get("workers", {})
+            self._workers, self._looked = sorted(found), now
+        busy = [f.worker for f in self.flights.values() if not f.future.done()]
+        return min(
+            self._workers,
+            key=lambda worker: (busy.count(worker), -self.known.get(worker, -1)),
+            default=None,
+        )
+
+    def _outcome(self, flight: _Flight) -> Outcome | None:
+        """Wait for a task; return None if it had to be handed out again."""
+        began, outcome = time.perf_counter(), None
+        try:
+            outcome = flight.future.result()
+        except (CancelledError, CommClosedError, KilledWorker, TimeoutError):
+            raise
+        except Exception as error:
+            if flight.block is None or flight.block.status != "error":
+                raise
+            outcome = unreadable(flight.task, "", error)
+        finally:
+            self.book.costs.waiting += time.perf_counter() - began
+        if flight.worker is not None and outcome.worker != flight.worker:
+            self.known.pop(flight.worker, None)  # it is gone, or was spared this task
+        if not outcome.lacks:
+            return outcome
+        self.book.costs.n_repeated += 1
+        self.known.pop(outcome.worker, None)
+        task = flight.task
+        self.flights[task.number] = self._sent(
+            task.number, task.base, flight.partition, task.start, anew=True
+        )
+        return None
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say what is there when the cluster fails."""
+        try:
+            yield
+        except Exception as error:
+            self.failed = True
+            lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
+            gone = lost or self.client.status != "running"
+            what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
+            raise StreamError(what, self._up_to_date(), self.reached) from error
+
+    def close(self) -> None:
+        """Call back what is out, and let workers forget the posterior."""
+        for flight in self.flights.values():
+            flight.future.release()
+        if not self.failed:
+            self.client.run(forget, self.name, on_error="ignore")

@@ -3,34 +3,24 @@
 import ctypes
 import sys
 import time
-from dataclasses import replace
+from copy import deepcopy
 from functools import cache
 from threading import Lock
 from typing import Any
 
-import numpy as np
 from distributed import get_worker
 
-from bnpstream.distributed.messages import (
-    Added,
-    Assigned,
-    Entries,
-    Opened,
-    Outcome,
-    Task,
-    Whole,
-    packed,
-)
-from bnpstream.distributed.notes import Noting
+from bnpstream.distributed.messages import Outcome, Task, packed
+from bnpstream.distributed.notes import note
 from bnpstream.distributed.partitions import Read, read
-from bnpstream.distributed.replica import Replica, without_history
-from bnpstream.engine import FixedColumns, Phase, Stream
+from bnpstream.engine import Phase
 from bnpstream.engine.learner import PROBE
-from bnpstream.likelihoods import Batch
+from bnpstream.engine.parallel.changes import Added, exact_change
+from bnpstream.engine.parallel.replica import Replica
+from bnpstream.engine.parallel.staleness import hold_still, only_adds
 from bnpstream.likelihoods.frames import as_rows
-from bnpstream.mixture.entries import changed_places, differences, read_entries, touched_slots
-from bnpstream.runs.absorption import sound_parts
-from bnpstream.sources import Records, Reject
+from bnpstream.runs.absorption import absorb_sound
+from bnpstream.sources import Reject
 from bnpstream.sources.records import beginning
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
@@ -101,19 +91,14 @@ def forget(run: str) -> None:
 def _replica_for(task: Task) -> Replica | None:
     """Return the posterior at the version that a task starts from, or None if it lacks some."""
     replica = _REPLICAS.get(task.run)
-    if replica is None or replica.version > task.base:
+    if replica is None or not task.leads_from(replica.version):
         if task.snapshot is None:
             return None
-        replica = Replica.of(task.snapshot)
-    needed = [update for update in task.updates if update.version > replica.version]
-    if replica.version + len(needed) < task.base:
-        if task.snapshot is None or task.snapshot[0] <= replica.version:
-            return None
-        replica = Replica.of(task.snapshot)
-        needed = [update for update in task.updates if update.version > replica.version]
+        replica = task.snapshot.replica()
     _REPLICAS.pop(task.run, None)  # if an update fails, nothing half-done is left
-    for update in needed:
-        replica.apply(update)
+    for update in task.updates:
+        if update.version > replica.version:
+            update.apply(replica)
     _REPLICAS[task.run] = replica
     if len(_REPLICAS) > MOST_RUNS:
         del _REPLICAS[next(iter(_REPLICAS))]
@@ -121,25 +106,21 @@ def _replica_for(task: Task) -> Replica | None:
 
 
 def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
-    opened = replica.working_copy()
+    opened: Any = replica.working_copy()
     if not task.exact:
         hold_still(opened.stream)
-
-    def absorb(part: Records) -> Any:
-        return opened.absorb(part.rows, part.times or None)
-
+    journal = deepcopy(task.journal)
+    if journal is not None and found.schema is not None:
+        journal.names = found.schema.names
     rejects, n_rows, first = [], 0, None
-    noting = None
-    if task.before is not None:
-        noting = Noting(task.before, None if found.schema is None else found.schema.names)
     for records in found.batches:
         rejects += records.rejects
-        for part, _, refused in sound_parts(records, absorb, task.name):
+        for part, refused in absorb_sound(opened, records, task.name):
             if refused is None:
                 n_rows += len(part)
                 first = part if first is None else first
-                if noting is not None:
-                    noting.add(part, opened)
+                if journal is not None:
+                    note(journal, part, opened)
             else:
                 rejects.append(refused)
     rejects.sort(key=lambda reject: reject.record)
@@ -151,90 +132,20 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
         rejects=tuple(rejects),
         schema=found.schema,
         after=found.after,
-        notes=None if noting is None else packed(noting.notes()),
+        notes=None if journal is None else packed(journal),
     )
-    if n_rows == 0:
+    if first is None:
         return outcome
     before, stream = replica.stream, opened.stream
     if task.exact:
-        change = packed(exact_change(before, opened))
-        outcome = outcome._replace(change=change, events=tuple(stream.lineage))
+        change: Any = exact_change(before, opened)
+        outcome = outcome._replace(events=tuple(stream.lineage))
     else:
-        assert first is not None
-        learner = before.learner
-        probe = None if learner is None or learner.scale is None else _probe(stream, first)
-        outcome = outcome._replace(change=packed(added(before, stream, probe)))
+        learner, probe = before.learner, None
+        if learner is not None and learner.scale is not None:  # these rows may have to decide on it
+            probe = stream.view(as_rows(first.rows[:PROBE]))
+        change = Added.between(before, stream, probe)
+    outcome = outcome._replace(change=packed(change))
     if only_adds(stream) and before.phase is Phase.RUNNING:
         replica.give_back(stream.state, task.number)
     return outcome
-
-
-def hold_still(stream: Stream) -> None:
-    """Let a stream absorb rows without learning and without a budget: the driver sees to these."""
-    learnt: Any = stream.prior
-    stream.adopt(replace(learnt, learn=()), None, None)
-    stream.configure(replace(stream.settings, max_clusters=None, max_memory=None))
-
-
-def only_adds(stream: Stream) -> bool:
-    """Return whether clusters stay where they are, whatever comes."""
-    settings = stream.settings
-    return is_plain(stream) and settings.max_clusters is None and settings.max_memory is None
-
-
-def is_plain(stream: Stream) -> bool:
-    """Return whether a budget is the only reason for which clusters may go."""
-    fixed = isinstance(stream.encoder, FixedColumns)
-    return fixed and not stream.revisits and stream.settings.half_life is None
-
-
-def exact_change(before: Stream, opened: Opened) -> Assigned | Whole:
-    """Return what a partition left that started from the newest posterior."""
-    after = opened.stream
-    if not only_adds(after) or before.phase is not Phase.RUNNING:
-        return Whole(without_history(opened))
-    state = after.state
-    slots = touched_slots(before.state, state)
-    places = changed_places(before.state, state, slots)
-    return Assigned(
-        slots,
-        Entries.of(places, read_entries(state, slots, places)),
-        state.masses,
-        state.log_vacancy,
-        state.ids,
-        state.arrays.counters,
-        state.arrays.totals,
-        after.prior,
-        None if after.likelihood is before.likelihood else after.likelihood,
-        after.learner,
-    )
-
-
-def added(before: Stream, after: Stream, probe: Batch | None) -> Added:
-    """Return what a partition added to an older posterior."""
-    old, new = before.state, after.state
-    slots = touched_slots(old, new)
-    known = slots[slots < old.n_clusters]
-    places = changed_places(old, new, slots)
-    masses, log_vacancy = new.masses[slots], new.log_vacancy[slots]
-    masses[: known.size] -= old.masses[known]
-    log_vacancy[: known.size] -= old.log_vacancy[known]
-    births = [event.n_observations for event in after.lineage if event.kind == "birth"]
-    return Added(
-        old.ids[known],
-        np.array(births, np.int64) - old.n_observations,
-        Entries.of(places, differences(old, new, slots, places)),
-        masses,
-        log_vacancy,
-        new.total_mass - old.total_mass,
-        new.log_evidence - old.log_evidence,
-        new.auxiliary,
-        new.n_observations - old.n_observations,
-        old.next_id,
-        probe,
-    )
-
-
-def _probe(stream: Stream, records: Records) -> Batch:
-    """Return the first rows, encoded: they may have to decide on a scale."""
-    return stream.view(as_rows(records.rows[:PROBE]))

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.inference.response import Settings
 from bnpstream.inference.visits import visit
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.sites import totals
-
-Floats = NDArray[np.float64]
 
 
 class Epoch(NamedTuple):
@@ -46,18 +44,10 @@ def sweep(
 
     Parameters
     ----------
-    model : Model
-        Prior and likelihood.
-    state : MixtureState
-        The posterior; changed in place.
-    batch : Batch
-        The rows behind the sites.
+    model, state, batch, settings, kernel
+        As in `visit`.
     sites : SiteBuffer
-        One site a row; changed in place.
-    settings : Settings
-        Opening threshold, cut and pruning.
-    kernel : KernelArguments or None
-        For the compiled engine; None for the reference.
+        One site per row of the batch; changed in place.
     """
     new = SiteBuffer(len(batch))
     try:

@@ -4,21 +4,19 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, plus
 from bnpstream.mixture import Model
 from bnpstream.mixture.model import require_plain
 from bnpstream.priors.partitions import set_partitions
 
-Floats = NDArray[np.float64]
-
 MOST_ROWS = 8
 """Eight things have 4140 partitions, nine 21147."""
 
 
-class Posterior(NamedTuple):
+class ExactPosterior(NamedTuple):
     """Every partition of the rows, with its posterior probability."""
 
     partitions: list[tuple[int, ...]]
@@ -29,7 +27,7 @@ class Posterior(NamedTuple):
     """log p(x_1..x_n), log h(x) included."""
 
 
-def run(model: Model, batch: Batch) -> Posterior:
+def run(model: Model, batch: Batch) -> ExactPosterior:
     """Return the exact posterior over partitions: EPPF times marginal likelihoods.
 
     Parameters
@@ -71,10 +69,11 @@ def run(model: Model, batch: Batch) -> Posterior:
         ]
     )
     log_total = float(logsumexp(log_joint))
-    return Posterior(partitions, log_joint - log_total, log_total + float(batch.log_base.sum()))
+    log_evidence = log_total + float(batch.log_base.sum())
+    return ExactPosterior(partitions, log_joint - log_total, log_evidence)
 
 
-def log_predictive(model: Model, batch: Batch, posterior: Posterior, new: Batch) -> Floats:
+def log_predictive(model: Model, batch: Batch, posterior: ExactPosterior, new: Batch) -> Floats:
     """Return the exact log predictive of new rows, each given the rows of `batch` only.
 
     Parameters

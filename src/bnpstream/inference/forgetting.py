@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.inference.response import Settings
 from bnpstream.inference.retirement import retire
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import Event, MixtureState, Model
 from bnpstream.mixture.window import Window
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TICKS = 64
 """Steps of a half-life: each takes 1.1 % away."""
@@ -112,9 +109,7 @@ class Ticks(NamedTuple):
         ----------
         i : int
             The row, which is absorbed next.
-        model : Model
-            Prior and likelihood.
-        state : MixtureState
+        model, state
             The posterior; changed in place.
         settings : Settings
             A cluster with less than `least_mass` is retired.

@@ -4,33 +4,23 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.passes import gibbs as compiled
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row, log_marginals
 from bnpstream.mixture.model import require_plain
 from bnpstream.priors import Prior
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
+class Chain(NamedTuple):
+    """Where a chain stands: hard assignments, their totals, and log U."""
 
-class Chain:
-    """Where a chain stands: hard assignments, their totals, and log U.
-
-    Attributes
-    ----------
-    assignments : ndarray of shape (n,)
-        Slot of every row.
-    state : MixtureState
-        Totals of the assignments; `state.auxiliary` is log U.
-    """
-
-    def __init__(self, assignments: Integers, state: MixtureState) -> None:
-        self.assignments = assignments
-        self.state = state
+    assignments: Integers
+    """(n,): slot of every row."""
+    state: MixtureState
+    """Totals of the assignments; `state.auxiliary` is log U."""
 
 
 class Draw(NamedTuple):
@@ -129,13 +119,10 @@ def draw_auxiliary(prior: Prior, counts: Floats, start: float, rng: np.random.Ge
     log_density = prior.auxiliary_log_density(counts)
     if log_density is None:
         return start
-    v = (
-        start
-        if np.isfinite(start)
-        else prior.solve_auxiliary(
-            counts, np.full(counts.size, -np.inf), float(counts.sum()), np.nan
-        )
-    )
+    v = start
+    if not np.isfinite(v):
+        vacancy = np.full(counts.size, -np.inf)
+        v = prior.solve_auxiliary(counts, vacancy, float(counts.sum()), np.nan)
     level = log_density(v) + np.log(1.0 - rng.random())
     low = v - rng.random()
     high = low + 1.0

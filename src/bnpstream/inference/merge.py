@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import plus
 from bnpstream.mixture import (
     Event,
@@ -16,9 +16,6 @@ from bnpstream.mixture import (
     log_prior_weights,
 )
 from bnpstream.mixture.state import log_vacancy_of
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SCORED_CELLS = 4_000_000
 """(pair, statistic) cells held at a time: 32 MB."""

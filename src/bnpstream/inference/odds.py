@@ -3,14 +3,11 @@
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods.pools import Pool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PAIRS = 200_000
 """Whose odds are taken at a time: some thirty megabytes."""

@@ -4,15 +4,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bnpstream.inference.budget import NO_BUDGET, Budget
-from bnpstream.kernels.arrays import NO_MASS, Options
+from bnpstream.kernels.arrays import NO_MASS, Floats, Options
 from bnpstream.likelihoods import Row
 from bnpstream.mixture import MixtureState, Model, log_joint_row
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,10 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.inference.odds import Odds, pool_of, prior_odds
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import MixtureState, Model
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_PAIRED = 4096
 """Clusters whose pairs are all looked at, 134 MB; lighter ones first join one of these."""

@@ -9,19 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bnpstream.inference import ep
 from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.response import Settings
 from bnpstream.inference.visits import Record, visit
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.window import Window
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,14 +84,10 @@ def run(
 
     Parameters
     ----------
-    model : Model
-        Prior and likelihood.
-    state, window
-        Posterior and its last rows; changed in place.
-    batch : Batch
-        New rows.
-    settings : Settings
-        Opening threshold, cut and pruning.
+    model, state, batch, settings
+        As in `visit`.
+    window : Window
+        The last rows before these; changed in place.
     schedule : Schedule
         When to revisit and merge.
     kernel_for : callable

@@ -1,22 +1,21 @@
 """What a pass changed in the statistics of a posterior: single entries, written or added.
 
 A pass that only adds rows leaves clusters in their slots and opens new ones behind them, so what it
-did is a list of entries. A place is ``row * D + column``; places are in ascending order.
+did is a list of entries.
 """
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import add_at
 from bnpstream.likelihoods import plus
 from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.tables import dense_rows, read_rows
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def touched_slots(before: MixtureState, after: MixtureState) -> Integers:
@@ -26,7 +25,77 @@ def touched_slots(before: MixtureState, after: MixtureState) -> Integers:
     return np.append(np.flatnonzero(~same), np.arange(K, after.n_clusters)).astype(np.int64)
 
 
-def changed_places(before: MixtureState, after: MixtureState, slots: Integers) -> Integers:
+class Entries(NamedTuple):
+    """Entries of some rows of statistics: a place is ``row * D + column``, and they ascend."""
+
+    gaps: NDArray[np.unsignedinteger[Any]]
+    """From one place to the next, in as few bytes as they need: bytes that repeat pack well."""
+    values: Floats
+
+    @classmethod
+    def of(cls, places: Integers, values: Floats) -> Self:
+        """Return entries at places in ascending order."""
+        gaps = np.diff(places, prepend=0)
+        return cls(gaps.astype(np.min_scalar_type(int(gaps.max(initial=0)))), values)
+
+    @classmethod
+    def replaced(cls, before: MixtureState, after: MixtureState, slots: Integers) -> Self:
+        """Return what is new in some slots: the values of `after`."""
+        places = _changed_places(before, after, slots)
+        return cls.of(places, _read_entries(after, slots, places))
+
+    @classmethod
+    def added(cls, before: MixtureState, after: MixtureState, slots: Integers) -> Self:
+        """Return what was added to some slots: by how much `after` is above `before`."""
+        places = _changed_places(before, after, slots)
+        old, new = (_read_entries(state, slots, places) for state in (before, after))
+        if not after.paired:
+            return cls.of(places, new - old)
+        shape = (slots.size, after.n_statistics)
+        less = plus(new.reshape(shape), -np.ones(slots.size), old.reshape(shape), paired=True)
+        return cls.of(places, less.ravel())
+
+    @property
+    def places(self) -> Integers:
+        """Return the places."""
+        return np.cumsum(self.gaps, dtype=np.int64)
+
+    def rows(self, n_rows: int, n_statistics: int) -> csr_array:
+        """Return the rows, zero elsewhere."""
+        places, starts = self.places, n_statistics * np.arange(n_rows + 1)
+        ends = np.searchsorted(places, starts)
+        columns = places - np.repeat(starts[:-1], np.diff(ends))
+        return csr_array((self.values, columns, ends), shape=(n_rows, n_statistics))
+
+    def write(self, state: MixtureState, slots: Integers) -> None:
+        """Replace statistics of a posterior, whose slots the rows are."""
+        places, values = self.places, self.values
+        if state.is_hashed:
+            for slot, columns, inside in _by_row(state, slots, places):
+                state._write(np.array([slot]), columns, values[inside][None])
+            return
+        state._cache = None
+        state.arrays.table.values[_indices(state, slots, places)] = values
+
+    def add(self, state: MixtureState, slots: Integers) -> None:
+        """Add to statistics of a posterior; several rows may be one slot."""
+        places, values = self.places, self.values
+        if state.paired:
+            for row, slot in enumerate(slots.tolist()):
+                more = values.reshape(slots.size, state.n_statistics)[row]
+                now = plus(state.rows(np.array([slot])), np.ones(1), more, paired=True)
+                state._write(np.array([slot]), slice(None), now)
+            return
+        if not state.is_hashed:
+            state._cache = None
+            add_at(state.arrays.table.values, _indices(state, slots, places), values)
+            return
+        for slot, columns, inside in _by_row(state, slots, places):
+            now = _read(state, slot, columns) + values[inside]
+            state._write(np.array([slot]), columns, now[None])
+
+
+def _changed_places(before: MixtureState, after: MixtureState, slots: Integers) -> Integers:
     """Return where statistics of some slots of `after` differ, as places in these rows.
 
     Of pairs of doubles every entry of such a row is given.
@@ -47,7 +116,7 @@ def changed_places(before: MixtureState, after: MixtureState, slots: Integers) -
     return np.concatenate(parts)
 
 
-def read_entries(state: MixtureState, slots: Integers, places: Integers) -> Floats:
+def _read_entries(state: MixtureState, slots: Integers, places: Integers) -> Floats:
     """Return the statistics at some places of some rows; zero where there is no such slot yet."""
     table = state.arrays.table
     if table.keys.size == 0:
@@ -58,52 +127,6 @@ def read_entries(state: MixtureState, slots: Integers, places: Integers) -> Floa
         return found
     parts = [_read(state, slot, columns) for slot, columns, _ in _by_row(state, slots, places)]
     return np.concatenate([np.empty(0), *parts])
-
-
-def differences(
-    before: MixtureState, after: MixtureState, slots: Integers, places: Integers
-) -> Floats:
-    """Return by how much `after` is above `before` at some places of some rows."""
-    old, new = read_entries(before, slots, places), read_entries(after, slots, places)
-    if not after.paired:
-        return new - old
-    shape = (slots.size, after.n_statistics)
-    less = plus(new.reshape(shape), -np.ones(slots.size), old.reshape(shape), paired=True)
-    return less.ravel()
-
-
-def entry_rows(n_statistics: int, n_rows: int, places: Integers, values: Floats) -> csr_array:
-    """Return entries as rows that are zero elsewhere."""
-    ends = np.searchsorted(places, n_statistics * np.arange(n_rows + 1))
-    columns = places - np.repeat(n_statistics * np.arange(n_rows), np.diff(ends))
-    return csr_array((values, columns, ends), shape=(n_rows, n_statistics))
-
-
-def write_entries(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
-    """Replace the statistics at some places of some rows."""
-    if state.is_hashed:
-        for slot, columns, inside in _by_row(state, slots, places):
-            state._write(np.array([slot]), columns, values[inside][None])
-        return
-    state._cache = None
-    state.arrays.table.values[_indices(state, slots, places)] = values
-
-
-def add_entries(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
-    """Add to the statistics at some places of some rows, of which several may have one slot."""
-    if state.paired:
-        for row, slot in enumerate(slots.tolist()):
-            more = values.reshape(slots.size, state.n_statistics)[row]
-            now = plus(state.rows(np.array([slot])), np.ones(1), more, paired=True)
-            state._write(np.array([slot]), slice(None), now)
-        return
-    if not state.is_hashed:
-        state._cache = None
-        add_at(state.arrays.table.values, _indices(state, slots, places), values)
-        return
-    for slot, columns, inside in _by_row(state, slots, places):
-        now = _read(state, slot, columns) + values[inside]
-        state._write(np.array([slot]), columns, now[None])
 
 
 def _read(state: MixtureState, slot: int, columns: Integers) -> Floats:

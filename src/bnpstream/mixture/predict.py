@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.arrays import NO_MASS
+from bnpstream.kernels.arrays import NO_MASS, Floats
 from bnpstream.kernels.measures.rules import Rule
 from bnpstream.kernels.passes.steps import log_joint_pairs, log_joint_rows
 from bnpstream.likelihoods import Batch, Row
@@ -13,8 +13,6 @@ from bnpstream.mixture.model import KernelArguments, Model
 from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.threads import in_threads
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
 
 
 def log_joint_row(

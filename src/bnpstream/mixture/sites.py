@@ -3,17 +3,13 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bnpstream.kernels.arrays import GONE, Sites
+from bnpstream.kernels.arrays import GONE, Floats, Integers, Sites
 from bnpstream.kernels.statistics.table import DENSE_UP_TO
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.state import log_vacancy_of
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class SiteBuffer:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import GONE, N_CLUSTERS, NEXT_ID, Clusters, Sites
-from bnpstream.kernels.statistics.table import EMPTY, empty_table
+from bnpstream.kernels.statistics.table import empty_table
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.lineage import KINDS, LEVELS, Event
@@ -23,11 +23,16 @@ NOBODY = -1
 
 def state_arrays(state: MixtureState) -> Arrays:
     """Return the posterior: of the statistics what is not zero, in order of slot and column."""
-    arrays, K = state.arrays, state.n_clusters
-    slots, columns, values = _entries(state)
+    arrays, K, dense = state.arrays, state.n_clusters, dense_rows(state.arrays.table)
+    if dense is None:
+        rows: Any = state.sparse_rows(np.arange(K))
+        ends, columns, values = rows.indptr[1:], rows.indices, rows.data
+    else:
+        slots, columns = np.nonzero((dense[:K] != 0.0) | np.signbit(dense[:K]))
+        ends, values = np.cumsum(np.bincount(slots, minlength=K)), dense[slots, columns]
     return {
-        "statistics.ends": np.cumsum(np.bincount(slots, minlength=K)),
-        "statistics.columns": columns,
+        "statistics.ends": ends.astype(np.int64),
+        "statistics.columns": columns.astype(np.int64),
         "statistics.values": values,
         "statistics.shape": np.array([K, state.n_statistics]),
         "masses": arrays.masses[:K],
@@ -36,27 +41,6 @@ def state_arrays(state: MixtureState) -> Arrays:
         "counters": arrays.counters,
         "totals": arrays.totals,
     }
-
-
-def _entries(state: MixtureState) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[Any]]:
-    """Return slot, column and value of every statistic that is not zero, sorted."""
-    table, K = state.arrays.table, state.n_clusters
-    dense = dense_rows(table)
-    if dense is not None:
-        slots, columns = np.nonzero((dense[:K] != 0.0) | np.signbit(dense[:K]))
-        return slots, columns.astype(np.int64), dense[slots, columns]
-    parts = []
-    for slot in range(K):
-        inside = slice(table.starts[slot], table.starts[slot] + table.sizes[slot])
-        keys, values = table.keys[inside], table.values[inside]
-        if table.sizes[slot] == state.n_statistics:  # a row that is dense for once
-            keys = np.arange(keys.size, dtype=keys.dtype)
-        there = np.flatnonzero((keys != EMPTY) & (values != 0.0))
-        there = there[np.argsort(keys[there])]
-        parts.append((np.full(there.size, slot), keys[there].astype(np.int64), values[there]))
-    empty: Any = (np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0))
-    found = [np.concatenate(column) for column in zip(empty, *parts, strict=True)]
-    return found[0], found[1], found[2]
 
 
 def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import (
@@ -17,6 +16,8 @@ from bnpstream.kernels.arrays import (
     ROUNDING,
     TOTAL_MASS,
     Clusters,
+    Floats,
+    Integers,
 )
 from bnpstream.kernels.passes.steps import LARGEST_BELOW_ONE
 from bnpstream.kernels.passes.visits import drop_cluster
@@ -43,9 +44,6 @@ from bnpstream.mixture.tables import (
     sparse_rows,
     write_rows,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FIRST_CAPACITY = 128
 DOUBLE_UP_TO = 1024
@@ -212,7 +210,7 @@ class MixtureState:
         return self.arrays.log_vacancy[: self.n_clusters]
 
     @property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Integers:
         """Return the (K,) stable ids (a view)."""
         return self.arrays.ids[: self.n_clusters]
 

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import EMPTY, N_COLUMNS, Table, empty_table, gather, scatter
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Columns = slice | NDArray[np.integer]
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture.sites import SiteBuffer
-
-Floats = NDArray[np.float64]
 
 
 class Window:

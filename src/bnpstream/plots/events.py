@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bnpstream.mixture import Event
 from bnpstream.mixture.lineage import KINDS
-from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, axes_of, count_rows, tidy
+from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, stream_axes
 
 
 def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None = None) -> Axes:
@@ -30,8 +30,8 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     >>> plot_events([100, 200], log).get_ylabel()
     'clusters a bin'
     """
-    ax = tidy(axes_of(ax))
     edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
+    ax = stream_axes(ax, edges[-1], "clusters a bin")
     counts = count_events(rows_seen, events)
     lost = counts["merge"] + counts["death"]
     ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
@@ -41,8 +41,6 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     ax.stairs(-lost, edges, color=PURPLE, label="died", fill=True, linewidth=0)
     ax.stairs(-counts["merge"], edges, color=ORANGE, label="merged", fill=True, linewidth=0)
     ax.axhline(0, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
-    count_rows(ax, edges[-1])
-    ax.set_ylabel("clusters a bin")
     ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.yaxis.set_major_formatter(FuncFormatter(_without_sign))
     ax.legend(frameon=False, loc="upper right", ncols=4, handlelength=1.0)

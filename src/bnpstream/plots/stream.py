@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
-from bnpstream.plots.style import BLUE, ORANGE, axes_of, count_rows, thousands, tidy
+from bnpstream.plots.style import BLUE, ORANGE, stream_axes, thousands
 
 
 def plot_clusters(rows_seen: ArrayLike, n_clusters: ArrayLike, ax: Axes | None = None) -> Axes:
@@ -25,11 +25,9 @@ def plot_clusters(rows_seen: ArrayLike, n_clusters: ArrayLike, ax: Axes | None =
     >>> plot_clusters([100, 200, 300], [4, 6, 7]).get_ylabel()
     'clusters'
     """
-    ax = tidy(axes_of(ax))
     ends, counts = np.append(0, rows_seen), np.append(0, n_clusters)
+    ax = stream_axes(ax, ends[-1], "clusters")
     ax.plot(ends, counts, color=BLUE, linewidth=1.8, drawstyle="steps-post")
-    count_rows(ax, ends[-1])
-    ax.set_ylabel("clusters")
     ax.set_ylim(0, max(1.05 * counts.max(), 1.0))
     ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.yaxis.set_major_formatter(FuncFormatter(thousands))
@@ -53,14 +51,12 @@ def plot_evidence(rows_seen: ArrayLike, log_evidence: ArrayLike, ax: Axes | None
     >>> plot_evidence([100, 200, 300], [-80.0, -60.0, -55.0]).get_ylabel()
     'log predictive, nats a row'
     """
-    ax = tidy(axes_of(ax))
     ends, means = np.asarray(rows_seen, dtype=float), np.asarray(log_evidence, dtype=float)
     so_far = np.cumsum(means * np.diff(ends, prepend=0)) / ends
+    ax = stream_axes(ax, ends[-1] if ends.size else 0, "log predictive, nats a row")
     points = ax.plot(ends, means, "o", markersize=3.5, color=BLUE, label="in a bin")[0]
     points.set(markeredgewidth=0, clip_on=False)
     ax.plot(ends, so_far, linewidth=1.8, color=ORANGE, label="so far")
-    count_rows(ax, ends[-1] if ends.size else 0)
-    ax.set_ylabel("log predictive, nats a row")
     ax.yaxis.set_major_locator(MaxNLocator(5))
     ax.legend(frameon=False, loc="lower right", ncols=2)
     return ax
@@ -83,13 +79,11 @@ def plot_trend(rows_seen: ArrayLike, trend: ArrayLike, ax: Axes | None = None) -
     >>> plot_trend([100, 200, 300], [5, 20, 40]).get_ylabel()
     'share of rows'
     """
-    ax = tidy(axes_of(ax))
     edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
     shares = np.asarray(trend) / np.diff(edges)
+    ax = stream_axes(ax, edges[-1], "share of rows")
     ax.stairs(shares, edges, fill=True, color=BLUE, alpha=0.25, linewidth=0)
     ax.stairs(shares, edges, color=BLUE, linewidth=1.4)
-    count_rows(ax, edges[-1])
-    ax.set_ylabel("share of rows")
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))

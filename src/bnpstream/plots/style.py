@@ -29,12 +29,15 @@ def tidy(ax: Axes) -> Axes:
     return ax
 
 
-def count_rows(ax: Axes, last: float) -> None:
-    """Label the horizontal axis as rows seen, from 0 to the last one."""
+def stream_axes(ax: Axes | None, last: float, label: str = "") -> Axes:
+    """Return `ax`, or new axes, for what happened along the stream up to the last row seen."""
+    ax = tidy(axes_of(ax))
     ax.set_xlabel("rows seen")
     ax.set_xlim(0, max(float(last), 1.0))
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.xaxis.set_major_formatter(FuncFormatter(thousands))
+    ax.set_ylabel(label)
+    return ax
 
 
 def thousands(value: float, position: Any = None) -> str:

@@ -23,18 +23,6 @@ class Chart(NamedTuple):
     svg: Markup
 
 
-class Bin(NamedTuple):
-    """One line of the table behind the charts."""
-
-    rows: str
-    clusters: str
-    evidence: str
-    born: str
-    merged: str
-    died: str
-    retired: str
-
-
 def charts_of(run: RunDescription) -> list[Chart]:
     """Return the charts; none where there is nothing to draw."""
     if not run.bin_ends or not run.clusters:
@@ -91,8 +79,8 @@ def charts_of(run: RunDescription) -> list[Chart]:
     ]
 
 
-def bins_of(run: RunDescription) -> list[Bin]:
-    """Return what the charts along the stream show, as numbers."""
+def bins_of(run: RunDescription) -> list[tuple[str, ...]]:
+    """Return what the charts along the stream show, as numbers: a line of the table per bin."""
     counts = count_events(run.bin_ends, run.events) if run.bin_ends else {}
     columns = (
         map(whole, run.bin_ends),
@@ -100,4 +88,4 @@ def bins_of(run: RunDescription) -> list[Bin]:
         map(number, run.bin_evidence),
         *(map(whole, counts.get(kind, ())) for kind in DRAWN),
     )
-    return [Bin(*line) for line in zip(*columns, strict=True)]
+    return list(zip(*columns, strict=True))

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from bnpstream.likelihoods.features import Feature
 from bnpstream.plots import plot_tree
 from bnpstream.report.figures import chart
-from bnpstream.report.phrases import LONGEST_WORD, percent, shorten, whole
+from bnpstream.report.phrases import whole, word
 from bnpstream.report.pictures import ink
 from bnpstream.runs.description import GroupDescription, RunDescription
 
@@ -21,12 +20,7 @@ WORDS = 8
 class Group:
     """A line of the list, and the lines below it."""
 
-    id: int
-    share: str
-    size: str
-    likely: list[str]
-    lifted: list[str]
-    columns: list[str]
+    group: GroupDescription
     image: str | None
     parts: list["Group"]
 
@@ -53,7 +47,10 @@ def groups_of(run: RunDescription) -> Groups | None:
     names = {}  # a heaviest cluster names groups of several levels: the coarsest has its words
     if run.kind == "words":
         named = (group for level in reversed(levels) for group in level)
-        names = {group.id: " ".join(_names(group.likely)) for group in named}
+        names = {
+            group.id: " ".join(word(feature.name) for feature in group.likely[:WORDS])
+            for group in named
+        }
     sizes = [len(level) for level in levels]
     words = (
         f"Boxes in {len(sizes)} lines: {', '.join(map(str, sizes))} groups of clusters, as wide as "
@@ -71,26 +68,4 @@ def _group(run: RunDescription, group: GroupDescription, parts: list[Group] | No
     image = None
     if run.image_shape is not None and group.mean is not None:
         image = ink(group.mean, run.image_shape)
-    is_words = run.kind == "words"
-    return Group(
-        group.id,
-        percent(group.weight),
-        "1 cluster" if group.n_clusters == 1 else f"{whole(group.n_clusters)} clusters",
-        _names(group.likely) if is_words else [],
-        _names(group.lifted) if is_words else [],
-        _columns(group.lifted) if run.kind == "columns" else [],
-        image,
-        parts or [],
-    )
-
-
-def _names(features: list[Feature]) -> list[str]:
-    return [shorten(feature.name, LONGEST_WORD) for feature in features[:WORDS]]
-
-
-def _columns(features: list[Feature]) -> list[str]:
-    """Return the most unusual columns, each with how far its mean is from the stream's."""
-    return [
-        f"{shorten(feature.name, LONGEST_WORD)} {feature.lift:+.1f} sd"
-        for feature in features[: WORDS // 2]
-    ]
+    return Group(group, image, parts or [])

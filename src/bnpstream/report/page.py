@@ -11,17 +11,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bnpstream.report.charts import bins_of, charts_of
-from bnpstream.report.clusters import LISTED, Bar, rows_of
+from bnpstream.report.clusters import LISTED, bar_lengths, rows_of
 from bnpstream.report.groups import groups_of
 from bnpstream.report.phrases import (
-    LONGEST_EXCERPT,
     duration,
+    excerpt,
     number,
     percent,
     setting,
-    shorten,
     times,
     whole,
+    word,
 )
 from bnpstream.report.pictures import HEIGHT
 from bnpstream.runs.description import RunDescription
@@ -79,16 +79,16 @@ def render_report(description: RunDescription) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"whole": whole, "percent": percent, "setting": setting, "times": times}
+    for phrase in (excerpt, number, percent, setting, times, whole, word):
+        environment.filters[phrase.__name__] = phrase
     script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
-    rows = rows_of(run)
     return environment.get_template("page.html").render(
         run=run,
         noun=NOUNS[run.kind],
         facts=list(_facts(run)),
         charts=charts_of(run),
         bins=bins_of(run),
-        rows=rows,
+        rows=rows_of(run),
         groups=groups_of(run),
         unlisted=run.clusters[LISTED:],
         reject_bars=_reject_bars(run),
@@ -122,14 +122,11 @@ def _half(run: RunDescription) -> int:
     return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(run.clusters))
 
 
-def _reject_bars(run: RunDescription) -> list[Bar]:
-    """Return the commonest reasons; what is left goes together."""
+def _reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:
+    """Return the commonest reasons, with counts and bars; what is left goes together."""
     ordered = sorted(run.reject_reasons, key=lambda reason: -reason[1])
     shown, rest = ordered[:REASONS], sum(count for _, count in ordered[REASONS:])
     if rest:
         shown.append(("other reasons", rest))
-    most = max((count for _, count in shown), default=1)
-    return [
-        Bar(shorten(reason, LONGEST_EXCERPT), whole(count), round(100 * count / max(most, 1), 1))
-        for reason, count in shown
-    ]
+    lengths = bar_lengths([count for _, count in shown])
+    return [(*reason, length) for reason, length in zip(shown, lengths, strict=True)]

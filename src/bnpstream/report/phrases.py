@@ -94,6 +94,16 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+def word(name: object) -> str:
+    """Return what a word, a column or a record is called, if need be shortened."""
+    return shorten(str(name), LONGEST_WORD)
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text."""
+    return shorten(text, LONGEST_EXCERPT)
+
+
 def setting(value: Any) -> str:
     """Return a setting as text: plain values and lists as they are said, the rest as JSON.
 

@@ -10,22 +10,19 @@ The best of all such choices is found by the Hungarian method (Campbell, Straub,
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, vstack
 
 from bnpstream.inference.odds import Odds
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import plus
 from bnpstream.mixture import MixtureState, Model
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ALONE = -1
 """A new cluster that is none of those there."""
 
 
-class Clusters(NamedTuple):
+class ClusterRows(NamedTuple):
     """Clusters out of a posterior: a row each."""
 
     ids: Integers
@@ -34,21 +31,12 @@ class Clusters(NamedTuple):
     masses: Floats
     log_vacancy: Floats
 
-    def chosen(self, places: Integers) -> "Clusters":
+    def chosen(self, places: Integers) -> "ClusterRows":
         """Return some of them."""
-        return Clusters._make(part[places] for part in self)
-
-    def renamed(self, ids: Integers) -> "Clusters":
-        """Return the same with other ids."""
-        return self._replace(ids=ids)
-
-    @property
-    def rows(self) -> csr_array:
-        """Return the statistics, sparse."""
-        return csr_array(self.statistics)
+        return ClusterRows._make(part[places] for part in self)
 
     @classmethod
-    def of(cls, state: MixtureState, slots: Integers) -> "Clusters":
+    def of(cls, state: MixtureState, slots: Integers) -> "ClusterRows":
         """Return those in some slots of a posterior."""
         columns = state.sparse_rows(slots), state.masses[slots], state.log_vacancy[slots]
         return cls(state.ids[slots], *columns)
@@ -63,7 +51,7 @@ class Clusters(NamedTuple):
         return state
 
     @classmethod
-    def added(cls, parts: list["Clusters"], *, paired: bool) -> "Clusters":
+    def added(cls, parts: list["ClusterRows"], *, paired: bool) -> "ClusterRows":
         """Return the sums over parts by id, in order of first appearance."""
         every = np.concatenate([part.ids for part in parts])
         found, first = np.unique(every, return_index=True)
@@ -110,7 +98,7 @@ def assign(odds: Floats) -> Integers:
     return matched
 
 
-def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters) -> Integers:
+def match(model: Model, posterior: MixtureState, there: ClusterRows, new: ClusterRows) -> Integers:
     """Return for every new cluster the id of the one there that it is, or `ALONE`.
 
     Parameters
@@ -119,7 +107,7 @@ def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters)
         Prior and likelihood.
     posterior : MixtureState
         Its E[K'] and U are those of the prior's odds.
-    there, new : Clusters
+    there, new : ClusterRows
         Those that others may be, and these others, of which no two are the same.
     """
     if there.ids.size == 0 or new.ids.size == 0:
@@ -128,19 +116,9 @@ def match(model: Model, posterior: MixtureState, there: Clusters, new: Clusters)
     return np.where(found == ALONE, ALONE, there.ids[found])
 
 
-def log_odds(model: Model, posterior: MixtureState, there: Clusters, new: Clusters) -> Floats:
-    """Return the log odds of one cluster against two, shape (new, there).
-
-    Parameters
-    ----------
-    model : Model
-        Prior and likelihood.
-    posterior : MixtureState
-        Its E[K'] and U are those of the prior's odds.
-    there, new : Clusters
-        Those that others may be, and these others.
-    """
-    rows = vstack([there.rows, new.rows], format="csr")
+def log_odds(model: Model, posterior: MixtureState, there: ClusterRows, new: ClusterRows) -> Floats:
+    """Return the log odds of one cluster against two, (new, there); parameters as in `match`."""
+    rows = vstack([csr_array(some.statistics) for some in (there, new)], format="csr")
     rows.sort_indices()
     odds = Odds(
         model,

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from bnpstream.distributed.matching import ALONE, Clusters, match
-from bnpstream.engine import Encoder, Settings, Stream
+from bnpstream.engine.encoder import Encoder
+from bnpstream.engine.settings import Settings
+from bnpstream.engine.stream import Stream
 from bnpstream.inference.ep import Epoch
+from bnpstream.inference.matching import ALONE, ClusterRows, match
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
-from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID
+from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID, Integers
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, MixtureState, SiteBuffer
 from bnpstream.mixture.contributions import Contributions
@@ -28,11 +30,8 @@ from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-
-class Posterior(NamedTuple):
+class SparseStream(NamedTuple):
     """A stream to sweep from and to predict with: its rows and its history stay behind."""
 
     prior: Prior
@@ -57,7 +56,7 @@ class Posterior(NamedTuple):
 class Swept(NamedTuple):
     """What a sweep over a shard did."""
 
-    summed: Clusters
+    summed: ClusterRows
     """The summed site: what the rows of the shard now add to the posterior."""
     next_id: int
     """Clusters opened have ids from that of the posterior up to this: of this shard only."""
@@ -79,7 +78,7 @@ class Combined(NamedTuple):
 
 
 def sweep_shard(
-    batch: Batch, sites: Responsibilities, posterior: Posterior, damping: float
+    batch: Batch, sites: Responsibilities, posterior: SparseStream, damping: float
 ) -> tuple[Responsibilities, Swept]:
     """Revisit the rows of a shard once, all others being fixed.
 
@@ -89,7 +88,7 @@ def sweep_shard(
         The rows of the shard.
     sites : Responsibilities
         What they contributed to the posterior.
-    posterior : Posterior
+    posterior : SparseStream
         Of all rows.
     damping : float
         Share of its old site that a row keeps.
@@ -114,7 +113,7 @@ def sweep_shard(
     if not state.paired:  # of words, most are in few clusters
         statistics = csr_array(statistics)
     return found, Swept(
-        Clusters(state.ids.copy(), statistics, *rest),
+        ClusterRows(state.ids.copy(), statistics, *rest),
         state.next_id,
         state.auxiliary,
         len(batch),
@@ -192,7 +191,7 @@ def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
     """
     model, before = stream.model, stream.state
     first = next_id = before.next_id
-    parts: list[Clusters] = []
+    parts: list[ClusterRows] = []
     names: list[Integers] = []
     events: list[Event] = []
     for swept in sweeps:
@@ -204,10 +203,10 @@ def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
         alone = new_ids == ALONE
         new_ids[alone] = next_id + np.arange(alone.sum())
         next_id += int(alone.sum())
-        parts.append(swept.summed.renamed(renamed(swept.summed.ids, first, new_ids)))
+        parts.append(swept.summed._replace(ids=renamed(swept.summed.ids, first, new_ids)))
         names.append(new_ids)
         events += _news(swept.events, first, new_ids, alone)
-    every = Clusters.added(parts, paired=before.paired)
+    every = ClusterRows.added(parts, paired=before.paired)
     # Several shards may have left a cluster together; a single one has dropped it itself.
     least = stream.visits.least_mass if len(sweeps) > 1 else 0.0
     light = (every.masses < least) & (every.ids < first)
@@ -238,13 +237,13 @@ def renamed(ids: Integers, first: int, new_ids: Integers) -> Integers:
     return given
 
 
-def _since(parts: list[Clusters], first: int, *, paired: bool) -> Clusters:
+def _since(parts: list[ClusterRows], first: int, *, paired: bool) -> ClusterRows:
     """Return the clusters that earlier shards opened, as they are by now."""
     opened = [part.chosen(np.flatnonzero(part.ids >= first)) for part in parts]
     if not opened:
         nothing = np.empty(0)
-        return Clusters(nothing.astype(np.int64), nothing, nothing, nothing)
-    return Clusters.added(opened, paired=paired)
+        return ClusterRows(nothing.astype(np.int64), nothing, nothing, nothing)
+    return ClusterRows.added(opened, paired=paired)
 
 
 def _news(events: list[Event], first: int, new_ids: Integers, alone: NDArray[Any]) -> list[Event]:

@@ -1,0 +1,10 @@
+"""One stream absorbed in parts side by side, by threads, processes or machines.
+
+- `staleness`: which posterior a part starts from;
+- `changes`: what a part did to it;
+- `resolution`: what that means for a newer posterior, where new clusters are matched;
+- `replica`: a posterior brought from version to version by changes;
+- `shards`: EP over parts.
+
+Version v of a posterior contains the first v parts, and every copy of it has the same bits.
+"""

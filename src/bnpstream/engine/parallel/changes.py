@@ -1,0 +1,207 @@
+"""What a part of a stream did to a posterior, so that other copies of it can do the same."""
+
+from copy import copy
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from bnpstream.engine.learner import Learner
+from bnpstream.engine.parallel.staleness import only_adds
+from bnpstream.engine.stream import Phase, Stream
+from bnpstream.inference.merge import join_into
+from bnpstream.inference.retirement import retire
+from bnpstream.inference.visits import slots_of
+from bnpstream.kernels.arrays import (
+    LOG_AUXILIARY,
+    LOG_EVIDENCE,
+    N_OBSERVATIONS,
+    NEXT_ID,
+    TOTAL_MASS,
+    Floats,
+    Integers,
+)
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.mixture import Event, MixtureState
+from bnpstream.mixture.entries import Entries, touched_slots
+from bnpstream.priors import Prior
+
+
+class OpenedStream(Protocol):
+    """A stream, and whatever else it takes to give it rows."""
+
+    stream: Stream
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Return the likelihood as it was given: it may leave something open."""
+
+    def absorb(self, rows: Any, times: Any = None, /) -> Any:
+        """Absorb rows; ValueError names a bad one, and nothing is absorbed."""
+
+
+class Learnt(NamedTuple):
+    """What is learnt along a stream: see `Stream.adopt`."""
+
+    prior: Prior
+    likelihood: Likelihood | None
+    """None: as it was."""
+    learner: Learner | None
+
+
+class Whole(NamedTuple):
+    """A posterior, all of it, without its history."""
+
+    opened: Any
+
+
+class Assigned(NamedTuple):
+    """What a plain pass left where it started from the newest posterior: numbers to take over."""
+
+    slots: Integers
+    """Of the rows that changed."""
+    entries: Entries
+    masses: Floats
+    """(K,): of all clusters, as the following."""
+    log_vacancy: Floats
+    ids: Integers
+    counters: Integers
+    totals: Floats
+    learnt: Learnt
+
+    @classmethod
+    def between(cls, before: Stream, after: Stream) -> Self:
+        """Return what led from one posterior to another."""
+        state = after.state
+        slots = touched_slots(before.state, state)
+        other = None if after.likelihood is before.likelihood else after.likelihood
+        return cls(
+            slots,
+            Entries.replaced(before.state, state, slots),
+            state.masses,
+            state.log_vacancy,
+            state.ids,
+            state.arrays.counters,
+            state.arrays.totals,
+            Learnt(after.prior, other, after.learner),
+        )
+
+    def apply(self, stream: Stream) -> Integers:
+        """Do the same to a posterior; return the slots of the rows that changed."""
+        state = stream.state
+        for id in self.ids[state.n_clusters :].tolist():
+            _open(state, id)
+        arrays = state.arrays
+        arrays.counters[:], arrays.totals[:] = self.counters, self.totals
+        state.masses[:], state.log_vacancy[:] = self.masses, self.log_vacancy
+        self.entries.write(state, self.slots)
+        stream.adopt(*self.learnt)
+        return self.slots
+
+
+class Resolution(NamedTuple):
+    """What `resolve` made of an `Added`."""
+
+    targets: Integers
+    """Ids of the clusters that its rows are added to."""
+    opened: Integers
+    """Of these, ids of clusters that have to be opened first, in order."""
+    next_id: int
+    learnt: Learnt
+    removed: list[Event]
+    """Merges and retirements that a budget asked for, in order, after the addition."""
+
+
+class Added(NamedTuple):
+    """What a plain pass added to an older posterior: differences, a row per cluster touched.
+
+    The first rows are clusters of that posterior, the others were opened by this part.
+    """
+
+    ids: Integers
+    """Stable ids of the clusters of that posterior."""
+    born: Integers
+    """Rows that this part had absorbed when it opened each of the others."""
+    entries: Entries
+    masses: Floats
+    log_vacancy: Floats
+    total_mass: float
+    log_evidence: float
+    auxiliary: float
+    """log U at the last row."""
+    n_rows: int
+    next_id: int
+    """Ids from here on were given after that posterior."""
+    probe: Batch | None
+    """The first rows, which decide on a scale if it is to be learnt again here."""
+
+    @classmethod
+    def between(cls, before: Stream, after: Stream, probe: Batch | None) -> Self:
+        """Return what led from one posterior to another."""
+        old, new = before.state, after.state
+        slots = touched_slots(old, new)
+        known = slots[slots < old.n_clusters]
+        masses, log_vacancy = new.masses[slots], new.log_vacancy[slots]
+        masses[: known.size] -= old.masses[known]
+        log_vacancy[: known.size] -= old.log_vacancy[known]
+        births = [event.n_observations for event in after.lineage if event.kind == "birth"]
+        return cls(
+            old.ids[known],
+            np.array(births, np.int64) - old.n_observations,
+            Entries.added(old, new, slots),
+            masses,
+            log_vacancy,
+            new.total_mass - old.total_mass,
+            new.log_evidence - old.log_evidence,
+            new.auxiliary,
+            new.n_observations - old.n_observations,
+            old.next_id,
+            probe,
+        )
+
+    @property
+    def own_ids(self) -> Integers:
+        """Return the ids that the clusters of all rows have where the part was absorbed."""
+        return np.append(self.ids, self.next_id + np.arange(self.born.size))
+
+    def apply(self, stream: Stream, resolution: Resolution) -> Integers:
+        """Do the same to a newer posterior; return the slots of the rows before any are removed."""
+        state = stream.state
+        for id in resolution.opened.tolist():
+            _open(state, id)
+        slots = slots_of(state, resolution.targets)
+        self.entries.add(state, slots)
+        np.add.at(state.arrays.masses, slots, self.masses)
+        np.add.at(state.arrays.log_vacancy, slots, self.log_vacancy)
+        counters, totals = state.arrays.counters, state.arrays.totals
+        counters[N_OBSERVATIONS] += self.n_rows
+        counters[NEXT_ID] = resolution.next_id
+        totals[TOTAL_MASS] += self.total_mass
+        totals[LOG_EVIDENCE] += self.log_evidence
+        totals[LOG_AUXILIARY] = self.auxiliary
+        for event in resolution.removed:
+            if event.into is None:
+                retire(state, [], int(slots_of(state, np.array([event.id]))[0]))
+            else:
+                join_into(state, [], event.into, event.id)
+        stream.adopt(*resolution.learnt)
+        return slots
+
+
+def exact_change(before: Stream, opened: OpenedStream) -> Assigned | Whole:
+    """Return what a part left that started from the newest posterior."""
+    if only_adds(opened.stream) and before.phase is Phase.RUNNING:
+        return Assigned.between(before, opened.stream)
+    return Whole(without_history(opened))
+
+
+def without_history(opened: Any) -> Any:
+    """Return a stream without its history; the rest is shared."""
+    other = copy(opened)
+    other.stream = opened.stream.without_history()
+    return other
+
+
+def _open(state: MixtureState, id: int) -> None:
+    """Open a cluster with an id."""
+    state.arrays.counters[NEXT_ID] = id
+    state.open()

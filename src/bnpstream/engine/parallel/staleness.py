@@ -1,0 +1,101 @@
+"""Bounded staleness: which posterior a part of a stream starts from, and which streams allow it.
+
+Part t starts from the posterior after part t - 1 - s, s being the staleness, and parts are applied
+in their order. So the result depends on the parts and on s, and not on who absorbs them.
+
+The head of a stream is absorbed with no staleness, until its first rows have decided on what is
+learnt from them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bnpstream.engine.encoder import FixedColumns
+from bnpstream.engine.stream import Phase, Stream
+
+
+@dataclass
+class Order:
+    """Says which version of a posterior a part starts from.
+
+    Parameters
+    ----------
+    staleness : int
+        How many of the parts before it this version may lack.
+    settle_every : int or None
+        A part whose number is a multiple of this starts from a version that lacks none.
+    settled : int
+        No version may lack a part before this one: those are the head of the stream.
+    """
+
+    staleness: int
+    settle_every: int | None = None
+    settled: int = 0
+
+    def base(
+        self, stream: Stream, version: int, part: int, number: int | None = None
+    ) -> int | None:
+        """Return the version that a part starts from, or None if that version does not exist yet.
+
+        Parameters
+        ----------
+        stream : Stream
+            The newest posterior.
+        version : int
+            Its version.
+        part : int
+            The part to come, counted as versions are.
+        number : int, optional
+            What `settle_every` counts it as, if that is another number.
+        """
+        if is_head(stream):
+            self.settled = part
+            return part if part == version else None
+        base = max(part - self.staleness, self.settled)
+        if self.settle_every is not None:
+            base = max(base, part - (part if number is None else number) % self.settle_every)
+        return base if base <= version else None
+
+
+def is_head(stream: Stream) -> bool:
+    """Return whether the first rows are still to decide on something."""
+    if stream.phase is not Phase.RUNNING:
+        return True
+    learner = stream.learner
+    return learner is not None and stream.state.n_observations < learner.n_first
+
+
+def is_plain(stream: Stream) -> bool:
+    """Return whether a budget is the only reason for which clusters may go."""
+    fixed = isinstance(stream.encoder, FixedColumns)
+    return fixed and not stream.revisits and stream.settings.half_life is None
+
+
+def only_adds(stream: Stream) -> bool:
+    """Return whether clusters stay where they are, whatever comes."""
+    settings = stream.settings
+    return is_plain(stream) and settings.max_clusters is None and settings.max_memory is None
+
+
+def hold_still(stream: Stream) -> None:
+    """Let a stream absorb rows without learning and without a budget: `resolve` sees to these."""
+    learnt: Any = stream.prior
+    stream.adopt(replace(learnt, learn=()), None, None)
+    stream.configure(replace(stream.settings, max_clusters=None, max_memory=None))
+
+
+def check_staleness(stream: Stream, staleness: int, model: str) -> None:
+    """Raise ValueError, naming the kind of model, if it cannot start from older posteriors."""
+    if staleness == 0 or is_plain(stream):
+        return
+    settings = {
+        name: value
+        for name in ("revisit", "keep_sites", "merge_threshold", "half_life")
+        if (value := getattr(stream.settings, name)) not in (None, 0, "auto")
+    }
+    what = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    raise ValueError(
+        f"staleness={staleness} needs a StreamingMixture that passes over its rows once, and this "
+        f"is a {model} with {what or 'a vocabulary that grows'}: give staleness=0, which goes with "
+        "everything"
+    )
