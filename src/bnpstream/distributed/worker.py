@@ -19,8 +19,8 @@ from bnpstream.engine.parallel.changes import Added, exact_change
 from bnpstream.engine.parallel.replica import Replica
 from bnpstream.engine.parallel.staleness import hold_still, only_adds
 from bnpstream.likelihoods.frames import as_rows
-from bnpstream.runs.absorption import absorb_sound
-from bnpstream.sources import Reject
+from bnpstream.runs.absorption import sound_parts
+from bnpstream.sources import Records, Reject
 from bnpstream.sources.records import beginning
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
@@ -109,13 +109,17 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
     opened: Any = replica.working_copy()
     if not task.exact:
         hold_still(opened.stream)
+
+    def absorb(part: Records) -> Any:
+        return opened.absorb(part.rows, part.times or None)
+
     journal = deepcopy(task.journal)
     if journal is not None and found.schema is not None:
         journal.names = found.schema.names
     rejects, n_rows, first = [], 0, None
     for records in found.batches:
         rejects += records.rejects
-        for part, refused in absorb_sound(opened, records, task.name):
+        for part, _, refused in sound_parts(records, absorb, task.name):
             if refused is None:
                 n_rows += len(part)
                 first = part if first is None else first
