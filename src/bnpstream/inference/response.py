@@ -1,6 +1,7 @@
 """The step that every algorithm shares: from a posterior and a row to responsibilities."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ class Settings:
     prune_threshold: float = 0.0
     budget: Budget = NO_BUDGET
 
-    @property
+    @cached_property
     def log_min_responsibility(self) -> float:
         """Return the cut on the scale of log scores."""
         return float(np.log(self.min_responsibility)) if self.min_responsibility > 0 else -np.inf

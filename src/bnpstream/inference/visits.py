@@ -197,10 +197,13 @@ def visit(
             events = _visit_compiled(
                 model, state, batch, stop, old, new, others, settings, kernel, trace
             )
-        shares = Responsibilities.of(state, new, start, stop)._replace(contributions=None)
+        shares = Responsibilities.of(state, new, start, stop)
+        if shares.contributions is not None:
+            shares = shares._replace(contributions=None)
         if not keep_sites:
             new.discard(start)
-        yield Record(state.n_observations, trace.part(start, stop), events, shares)
+        rows = trace if stop - start == n else trace.part(start, stop)
+        yield Record(state.n_observations, rows, events, shares)
 
 
 def slots_of(state: MixtureState, ids: Integers) -> Integers:

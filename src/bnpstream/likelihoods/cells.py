@@ -35,13 +35,8 @@ def as_cells(X: Any) -> Floats:
     X : array-like or sparse of shape (n, D)
         Numbers; NaN, None and masked cells are missing. Never modified.
     """
-    X = as_array(X)
-    if issparse(X):
-        matrix: Any = X
-        X = matrix.toarray()
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
-    X = np.asarray(X)
+    if type(X) is not np.ndarray:
+        X = _as_matrix(X)
     check_table(X)
     if X.dtype.kind not in "biuf":
         try:
@@ -49,6 +44,8 @@ def as_cells(X: Any) -> Floats:
         except (TypeError, ValueError) as error:
             raise _no_number(X, error) from None
     cells = np.ascontiguousarray(X, dtype=np.float64)
+    if all_numbers(cells):
+        return cells
     bad = ~(np.isnan(cells) | (np.abs(cells) <= LARGEST))
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -58,6 +55,25 @@ def as_cells(X: Any) -> Floats:
             f"cells must be numbers up to {LARGEST:g}, or missing",
         )
     return cells
+
+
+def _as_matrix(X: Any) -> NDArray[Any]:
+    """Return a data frame, a sparse or masked matrix, or lists as an array."""
+    X = as_array(X)
+    if issparse(X):
+        matrix: Any = X
+        X = matrix.toarray()
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    return np.asarray(X)
+
+
+def all_numbers(cells: Floats) -> bool:
+    """Return whether no cell is missing or too large; False may also be a doubt.
+
+    One product instead of several comparisons: what is missing, or too large, shows in the sum.
+    """
+    return bool(np.vdot(cells, cells) <= LARGEST)
 
 
 def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
@@ -175,8 +191,10 @@ class CellBatch(Batch):
     @cached_property
     def kernel_rows(self) -> Cells:
         """Return the arrays for compiled loops."""
-        complete = np.asarray(~np.isnan(self.cells).any(axis=1))
-        return Cells(self.cells, complete, self.log_base, self.row_weights)
+        cells = self.cells
+        whole = all_numbers(cells)
+        complete = np.ones(len(cells), np.bool_) if whole else ~np.isnan(cells).any(axis=1)
+        return Cells(cells, complete, self.log_base, self.row_weights)
 
 
 class ColumnLikelihood(Likelihood):
@@ -276,9 +294,8 @@ class ColumnLikelihood(Likelihood):
 
     def _checked(self, X: Any) -> Floats:
         cells = as_cells(X)
-        missing = np.isnan(cells)
-        if missing.any() and not self.takes_missing:
-            row, column = np.argwhere(missing)[0]
+        if not self.takes_missing and not all_numbers(cells) and np.isnan(cells).any():
+            row, column = np.argwhere(np.isnan(cells))[0]
             raise RowError(
                 int(row),
                 f"column {column} is missing (NaN): {type(self).__name__} needs every cell; "

@@ -1,6 +1,7 @@
 """What the Gaussians share: the base measure of a cluster's mean."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Normal(ColumnLikelihood):
         if self.mean is not None:
             as_vector("mean", self.mean)
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Return D."""
         self.require_informed()

@@ -44,9 +44,11 @@ class SiteBuffer:
     def make_room(self, rows: int, entries: int) -> None:
         """Grow, by doubling, until `rows` rows fit and `entries` more responsibilities."""
         indptr, slots, shares = self.arrays
+        missing = self.n_entries + entries - slots.size
+        if rows < indptr.size and missing <= 0:
+            return
         if rows + 1 > indptr.size:
             indptr = np.append(indptr, np.zeros(max(rows + 1 - indptr.size, indptr.size), np.int64))
-        missing = self.n_entries + entries - slots.size
         if missing > 0:
             extra = max(missing, slots.size)
             slots = np.append(slots, np.empty(extra, np.int64))

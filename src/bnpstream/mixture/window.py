@@ -104,6 +104,8 @@ class Window:
 
     def freeze(self, rows: int) -> None:
         """Let go of the oldest rows: they can no longer be revisited."""
+        if rows == 0:
+            return
         if self.keep_rows and self.n_rows > 0:
             self._parts = [self.rows().part(rows, self.n_rows)]
         self.sites.forget(rows)

@@ -14,7 +14,7 @@ marked with all files of the kernels, and one with another mark is not looked in
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,28 @@ class LoopFile(IndexDataCacheFile):
 
 
 class LoopCache(FunctionCache):
-    """numba's cache of one function, with an index for every set of classes from elsewhere."""
+    """numba's cache of one function, with an index for every set of classes from elsewhere.
+
+    It looks for a folder when the function is first compiled or read: most never are, as those who
+    call them were compiled with them. What it is marked with is known from the start.
+    """
 
     def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        self._cache_file = LoopFile(
+        self._name, self._py_func = repr(function), function
+        kernels_mark()
+        self.enable()
+
+    @cached_property
+    def _impl(self) -> Any:
+        return self._impl_class(self._py_func)
+
+    @cached_property
+    def _cache_path(self) -> Any:
+        return self._impl.locator.get_cache_path()
+
+    @cached_property
+    def _cache_file(self) -> LoopFile:
+        return LoopFile(
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
 

@@ -21,7 +21,7 @@ _njit: Any = numba.njit
 
 def _compiled(**options: Any) -> Callable[[Any], Any]:
     """Return a decorator that compiles a function and keeps what was compiled on disk."""
-    compiled = _njit(cache=True, error_model="numpy", **options)
+    compiled = _njit(error_model="numpy", **options)
     return lambda function: kept(compiled(function))
 
 
