@@ -1,5 +1,6 @@
 """The stream engine: rows in, a posterior out; it knows no estimators, files or clusters."""
 
+from bnpstream.engine.absorption import Absorption, Checked
 from bnpstream.engine.checks import require_whole
 from bnpstream.engine.codec import UnknownClassError
 from bnpstream.engine.encoder import Encoder, FixedColumns
@@ -10,7 +11,7 @@ from bnpstream.engine.notice import announce_compilation
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.settings import Settings
 from bnpstream.engine.snapshot import Snapshot, restore, snapshot
-from bnpstream.engine.stream import Absorption, Checked, Phase, Stream
+from bnpstream.engine.stream import Phase, Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
 
 announce_compilation()

@@ -65,15 +65,46 @@ def require_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     return None if (weights == 1.0).all() else weights
 
 
-def require_stamps(timestamps: Any, n_rows: int) -> Floats:
-    """Return one time per row as a number, seconds for datetime64; ValueError names a bad one.
+def require_stamps(
+    timestamps: Any, n_rows: int, half_life: float | None, by_time: bool | None
+) -> Floats | None:
+    """Return one time per row as a number, seconds for datetime64; None if rows are counted.
+
+    Parameters
+    ----------
+    timestamps : array-like of shape (n_rows,) or None
+        When the rows came. ValueError names a bad one.
+    n_rows : int
+        Rows.
+    half_life : float or None
+        Time, or rows, after which a row counts for half.
+    by_time : bool or None
+        Whether the rows before these had time stamps; None if there were none.
 
     Examples
     --------
     >>> import numpy as np
-    >>> require_stamps(np.array(["1970-01-01", "1970-01-02"], "datetime64[D]"), 2)
+    >>> require_stamps(np.array(["1970-01-01", "1970-01-02"], "datetime64[D]"), 2, 3600.0, None)
     array([    0., 86400.])
     """
+    if half_life is None:
+        if timestamps is None:
+            return None
+        raise ValueError(
+            "timestamps say how much is forgotten between rows: give half_life in the same "
+            "units, seconds for datetime64, or leave them out"
+        )
+    if timestamps is None:
+        if by_time:
+            raise ValueError(
+                "the rows before these had timestamps, and half_life is a time: give timestamps"
+            )
+        return None
+    if by_time is False:
+        raise ValueError(
+            "the rows before these had no timestamps, and half_life counts rows: "
+            "leave timestamps out, or call fit"
+        )
     given = np.asarray(timestamps)
     if given.dtype.kind not in "biufM":
         raise ValueError(

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bnpstream.engine.stream import Absorption, Checked, Stream
+from bnpstream.engine.absorption import Absorption, Checked
+from bnpstream.engine.stream import Stream
 
 Floats = NDArray[np.float64]
 

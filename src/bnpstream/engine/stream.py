@@ -4,16 +4,19 @@ from collections.abc import Iterable, Iterator
 from copy import copy, deepcopy
 from enum import Enum
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.engine.checks import require_stamps, require_weights, require_whole
+from bnpstream.engine.absorption import Absorption, Checked
+from bnpstream.engine.checks import require_stamps, require_weights
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
+from bnpstream.engine.loops import Loops
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix
+from bnpstream.engine.revisits import finishing, refine
 from bnpstream.engine.settings import Settings
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import Clock, Ticks
@@ -22,14 +25,10 @@ from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
-from bnpstream.mixture.sites import totals
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
 Floats = NDArray[np.float64]
-
-SAME_ROWS = 1e-6
-"""Rows given again must add up to the posterior as closely as this."""
 
 
 class Phase(Enum):
@@ -41,49 +40,6 @@ class Phase(Enum):
     """The first rows are kept: what is left open will be learnt from them."""
     RUNNING = "running"
     """Rows are absorbed as they come."""
-
-
-class Checked(NamedTuple):
-    """Rows that can be absorbed: everything that could be wrong with them was looked at."""
-
-    encoder: Encoder
-    rows: Any
-    """Prepared by the encoder; or as given, if they are going to be kept."""
-    n_rows: int
-    weights: Floats | None
-    stamps: Floats | None
-    prefix: Prefix | None
-    """The prefix with these rows, if they are going to be kept."""
-
-
-class Absorption(NamedTuple):
-    """What became of rows that were absorbed by one call."""
-
-    absorbed: Absorbed
-    """Of every row, those that had waited in the prefix first; rows of weight zero are left out."""
-    places: NDArray[np.intp]
-    """Where each of these rows is among all rows that were to be absorbed."""
-    n_waited: int
-    """How many of all rows had waited."""
-    revised: bool
-    """Whether earlier rows were revisited, or clusters merged, meanwhile."""
-
-    def own(self) -> "Absorption":
-        """Return what became of the rows of the call alone."""
-        first = int(np.searchsorted(self.places, self.n_waited))
-        if first == 0 and self.n_waited == 0:
-            return self
-        places = self.places[first:] - self.n_waited
-        return Absorption(self.absorbed.part(first), places, 0, self.revised)
-
-
-class Parameters(NamedTuple):
-    """What compiled loops need of a model, made once."""
-
-    model: Model
-    n_statistics: int
-    parts: tuple[Any, Any]
-    """Of the prior, and of the likelihood."""
 
 
 class Stream:
@@ -152,7 +108,7 @@ class Stream:
         """Return this stream without its events, sweeps and last call; all else is shared."""
         other = copy(self)
         other.lineage, other.epochs, other.last = [], [], None
-        other._forget_derived()
+        other._provisional = None
         return other
 
     def resume(self, state: MixtureState, kept: Window, lineage: list[Event]) -> None:
@@ -180,8 +136,8 @@ class Stream:
         used = prior if prior is not None and other else self._prior
         settings.check(used)
         self.settings, self._prior = settings, used
-        self._schedule = settings.schedule(all_rows=all_rows)
-        self._forget_derived()
+        self.schedule = settings.schedule(all_rows=all_rows)
+        self._loops, self._provisional = Loops(settings), None
         if prior is not None:
             self._given_prior = prior
             self._follow_prior()
@@ -189,7 +145,7 @@ class Stream:
     @property
     def revisits(self) -> bool:
         """Return whether rows are revisited, clusters merged, or sites kept."""
-        return self._schedule is not None
+        return self.schedule is not None
 
     def check_likelihood(self, likelihood: Likelihood, given: Any = None) -> None:
         """Raise ValueError if the posterior cannot go on with a likelihood.
@@ -216,7 +172,7 @@ class Stream:
         """Use a likelihood that was given since the last call; no other is learnt from then on."""
         self.check_likelihood(likelihood)
         self.encoder.use(likelihood)
-        self._forget_derived()
+        self._provisional = None
         if self.learner is not None:
             self.learner.scale = None
 
@@ -228,8 +184,7 @@ class Stream:
         self.learner = learner
 
     def _adopt_prior(self, prior: Prior) -> None:
-        self._prior = prior
-        self._forget_derived()
+        self._prior, self._provisional = prior, None
 
     def _adopt(self, model: Model) -> None:
         self._adopt_prior(model.prior)
@@ -240,11 +195,6 @@ class Stream:
         if self._prior.learn and self.learner is None and self._state is not None:
             self.learner = Learner(self.settings.prefix_rows)
             self.learner.skip(self._state.n_observations)
-
-    def _forget_derived(self) -> None:
-        self._visits: tuple[Prior, adf.Settings] | None = None
-        self._parameters: Parameters | None = None
-        self._provisional = None
 
     # What a stream is made of.
 
@@ -283,29 +233,16 @@ class Stream:
     @property
     def visits(self) -> adf.Settings:
         """Return how a row is visited under the prior as it is now."""
-        return self._visits_for(self._prior)
-
-    def _visits_for(self, prior: Prior) -> adf.Settings:
-        if self._visits is None or self._visits[0] is not prior:
-            self._visits = prior, self.settings.visit(prior)
-        return self._visits[1]
+        return self._loops.visits(self._prior)
 
     @property
     def trial(self) -> Trial:
         """Return how the learner visits rows."""
-        return Trial(self._visits_for, self.kernel, self.settings.most_discount)
+        return self._loops.trial
 
     def kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
         """Return what compiled loops need for some rows, or None for the reference engine."""
-        known, D = self._parameters, batch.n_statistics
-        if (
-            known is None
-            or known.model.prior is not model.prior
-            or known.model.likelihood is not model.likelihood
-            or known.n_statistics != D
-        ):
-            known = self._parameters = Parameters(model, D, model.kernel_parameters(D))
-        return model.kernel_for(batch, self.settings.engine, self.settings.n_jobs, known.parts)
+        return self._loops.kernel(model, batch)
 
     @property
     def posterior(self) -> Posterior:
@@ -353,7 +290,7 @@ class Stream:
         found = encoder.prepared(rows) if running else encoder.check(rows)
         n_rows = len(found) if isinstance(found, list) or running else int(found.shape[0])
         weighed = require_weights(weights, n_rows)
-        stamps = self._stamps(timestamps, n_rows)
+        stamps = require_stamps(timestamps, n_rows, self.settings.half_life, self._is_by_time())
         if running:
             if self.settings.engine == "compiled":  # says so if there is no such engine
                 self.kernel(Model(self._prior, encoder.likelihood), encoder.view(found))
@@ -428,26 +365,6 @@ class Stream:
         self.window, self.lineage, self.clock = Window(), [], None
         self.phase = Phase.RUNNING
 
-    def _stamps(self, timestamps: Any, n_rows: int) -> Floats | None:
-        """Return the times of rows, or None if they are counted; ValueError names a bad one."""
-        half_life, by_time = self.settings.half_life, self._is_by_time()
-        if timestamps is not None and half_life is None:
-            raise ValueError(
-                "timestamps say how much is forgotten between rows: give half_life in the same "
-                "units, seconds for datetime64, or leave them out"
-            )
-        if by_time is not None and half_life is not None:
-            if by_time and timestamps is None:
-                raise ValueError(
-                    "the rows before these had timestamps, and half_life is a time: give timestamps"
-                )
-            if not by_time and timestamps is not None:
-                raise ValueError(
-                    "the rows before these had no timestamps, and half_life counts rows: "
-                    "leave timestamps out, or call fit"
-                )
-        return None if timestamps is None else require_stamps(timestamps, n_rows)
-
     def _is_by_time(self) -> bool | None:
         """Return whether the rows so far had time stamps; None if that is not decided."""
         if self.phase is Phase.PREFIX:
@@ -477,32 +394,32 @@ class Stream:
             stamps = None if stamps is None else stamps[places]
         self.epochs = []
         ticks = self._ticks(len(rows), stamps)
-        records, revised = self._keep(self._steps(rows, ticks))
+        records, revised = self.keep(self._steps(rows, ticks))
         self.last = Absorption(Absorbed.of(records), places, n_waited, revised)
         return self.last
 
     def _steps(self, rows: Any, ticks: Ticks | None) -> Iterator[window.Outcome]:
         """Absorb rows; stop where something is learnt, or where columns are added."""
-        start, n, learner, encoder = 0, len(rows), self.learner, self.encoder
+        start, n, learner, encoder, state = 0, len(rows), self.learner, self.encoder, self.state
         while start < n:
             room = encoder.room(rows, start)
             if learner is not None:
-                room = min(room, learner.room(self.state.n_observations))
+                room = min(room, learner.room(state.n_observations))
             stop = min(start + room, n)
             batch = encoder.part(rows, start, stop)
             if learner is not None:
-                learner.watch(self.trial, self.model, batch, self.state)
+                learner.watch(self.trial, self.model, batch, state)
             yield from self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
             start = stop
             if learner is not None:
-                better = learner.again(self.trial, self.model, self.state)
+                better = learner.again(self.trial, self.model, state)
                 if better is not None:
                     self._adopt(better)
-            encoder.grow(self.state, self.window)
+            encoder.grow(state, self.window)
 
     def _outcomes(self, batch: Batch, ticks: Ticks | None) -> Iterable[window.Outcome]:
         """Absorb rows by the schedule."""
-        model, schedule = self.model, self._schedule
+        model, schedule = self.model, self.schedule
         if schedule is None:
             self.window.prepare(size=0, keep_rows=False)
             kernel = self.kernel(model, batch)
@@ -512,7 +429,7 @@ class Stream:
         kernel_for = partial(self.kernel, model)
         return window.run(*posterior, batch, self.visits, schedule, kernel_for, ticks)
 
-    def _keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
+    def keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
         """File sweeps and events; return the records of new rows, and whether there was more."""
         records, revised = [], False
         for outcome in outcomes:
@@ -547,34 +464,7 @@ class Stream:
             self.epochs = []
         if self.learner is not None:
             self._adopt_prior(self.learner.at_the_end(self.trial, self._prior, self.state))
-        schedule = self._schedule
-        if schedule is None:
-            self.window.prepare(size=0, keep_rows=False)
-            if began is not None:
-                yield began
-            return
-        model, visits = self.model, self.visits
-        self.window.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
-        kernel_for = partial(self.kernel, model)
-        last = self.settings.last_merges(schedule) if model.likelihood.merges_when_done else None
-        stages = [schedule] if last is None else [schedule, last]
-        begun, past = self.progress or (0, window.Progress())
-        for stage, plan in enumerate(stages):
-            if stage < begun:
-                continue
-            done = past if stage == begun else window.Progress()
-            steps = window.finish(model, self.state, self.window, visits, plan, kernel_for, done)
-            for outcome in steps:
-                self._keep([outcome])
-                done = done.after(outcome, plan.tolerance)
-                self.progress = (stage, done)
-                yield began
-                began = None
-        self.progress = None
-        if not self.settings.keep_sites:
-            self.window.freeze(self.window.n_rows)
-        if began is not None:
-            yield began
+        yield from finishing(self, began)
 
     def refine(self, rows: Any, weights: Any = None, *, n_sweeps: int = 1) -> None:
         """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
@@ -588,41 +478,7 @@ class Stream:
         """
         if self.phase is Phase.PREFIX:
             self.begin()
-        state, model, visits, sites = self.state, self.model, self.visits, self.window.sites
-        sweeps = require_whole("n_passes", n_sweeps, 1)
-        if not (self.settings.keep_sites and sites.n_visited == state.n_observations):
-            raise ValueError("refine needs the sites of all rows: fit with keep_sites=True")
-        found = self.encoder.prepared(rows)
-        weighed = require_weights(weights, len(found))
-        if weighed is not None:
-            places = np.flatnonzero(weighed)
-            found = found.chosen(places).weighted(weighed[places])
-        if len(found) != sites.n_visited:
-            raise ValueError(
-                f"refine needs the {sites.n_visited} rows absorbed so far, in order, "
-                f"got {len(found)}"
-            )
-        batch = self.encoder.view(found)
-        fading = self.window.fading
-        if fading is not None:
-            if (fading < visits.least_mass).any():
-                raise ValueError(
-                    f"refine: {int((fading < visits.least_mass).sum())} rows count for less than "
-                    f"prune_threshold, {visits.least_mass:g}, by now, and would not be clusters: "
-                    "give a longer half_life, or revisit=... to look at the last rows again"
-                )
-            batch = batch.weighted(batch.row_weights * fading)
-        again = totals(sites, batch, state.n_clusters)[0]
-        if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
-            raise ValueError(
-                "refine needs the rows absorbed so far, in order and with the weights they had; "
-                "these are others"
-            )
-        revisits = window.Schedule(None, sweeps, self.settings.tol, self.settings.merge_odds)
-        kernel_for = partial(self.kernel, model)
-        self.epochs = []
-        held = (sites, batch, fading)
-        self._keep(window.revisit(model, state, *held, visits, revisits, kernel_for))
+        refine(self, rows, weights, n_sweeps)
 
     def coarsened(self, tree: MergeTree, n_clusters: int) -> "Stream":
         """Return a copy whose clusters are merged into `n_clusters` groups of a tree."""

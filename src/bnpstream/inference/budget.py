@@ -102,6 +102,8 @@ def keep_within(
         Merges and retirements, in order.
     """
     events: list[Event] = []
+    if budget == NO_BUDGET:
+        return events
     while state.n_clusters > 1 and budget.is_used_up(state):  # one that is too large stays
         events += _make_room(model, state, sites)
         state.compact()

@@ -20,6 +20,7 @@ from bnpstream.kernels.arrays import (
     Sites,
     Trace,
 )
+from bnpstream.kernels.jit.recall import Recalled
 from bnpstream.kernels.passes import visits as compiled
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
@@ -28,6 +29,8 @@ from bnpstream.mixture.lineage import read_events
 
 RECORD_ROWS = 512
 """Rows between two records: often enough for a progress bar, seldom enough to cost nothing."""
+
+visit_rows = Recalled(compiled.visit)
 
 
 class Responsibilities(NamedTuple):
@@ -57,13 +60,15 @@ class Responsibilities(NamedTuple):
         cls, state: MixtureState, sites: SiteBuffer, start: int, stop: int
     ) -> "Responsibilities":
         """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1."""
-        ends = sites.arrays.indptr[start : stop + 1]
-        inside = slice(ends[0], ends[-1])
-        slots = sites.arrays.slots[inside]
-        ids = np.where(slots == GONE, GONE, state.arrays.ids[slots])
+        indptr, slots, shares = sites.arrays
+        first = int(indptr[start])
+        inside = slice(first, int(indptr[stop]))
+        slots = slots[inside]
+        ids = state.arrays.ids[slots]
+        ids[slots == GONE] = GONE
         kept = sites.contributions
         contributions = None if kept is None else kept.part(start, stop)
-        return cls(ends - ends[0], ids, sites.arrays.shares[inside].copy(), contributions)
+        return cls(indptr[start : stop + 1] - first, ids, shares[inside].copy(), contributions)
 
     def sites(self, state: MixtureState) -> SiteBuffer:
         """Return the sites with the slots that their clusters have in a posterior."""
@@ -324,7 +329,7 @@ def _visit_compiled(
             slots = state.n_clusters + 1
             new.make_room(0, 2 * (stop - start) + slots)
             events = Events.empty(stop - start + 2 * slots)
-            wanted = compiled.visit(
+            wanted = visit_rows(
                 kernel.prior,
                 kernel.likelihood,
                 state.arrays,

@@ -97,8 +97,13 @@ class Events(NamedTuple):
     @classmethod
     def empty(cls, capacity: int) -> "Events":
         """Allocate a log of `capacity` events."""
-        kinds, ids, times = np.empty((3, capacity), np.int64)
-        return cls(np.zeros(1, np.int64), kinds, ids, times, np.empty(capacity))
+        return cls(
+            np.zeros(1, np.int64),
+            np.empty(capacity, np.int64),
+            np.empty(capacity, np.int64),
+            np.empty(capacity, np.int64),
+            np.empty(capacity),
+        )
 
 
 GONE = -1

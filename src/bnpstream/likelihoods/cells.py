@@ -73,7 +73,8 @@ def all_numbers(cells: Floats) -> bool:
 
     One product instead of several comparisons: what is missing, or too large, shows in the sum.
     """
-    return bool(np.vdot(cells, cells) <= LARGEST)
+    flat = cells.reshape(-1)
+    return bool(flat.dot(flat) <= LARGEST)
 
 
 def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
@@ -192,8 +193,11 @@ class CellBatch(Batch):
     def kernel_rows(self) -> Cells:
         """Return the arrays for compiled loops."""
         cells = self.cells
-        whole = all_numbers(cells)
-        complete = np.ones(len(cells), np.bool_) if whole else ~np.isnan(cells).any(axis=1)
+        if all_numbers(cells):
+            complete = np.empty(len(cells), np.bool_)
+            complete.fill(True)
+        else:
+            complete = ~np.isnan(cells).any(axis=1)
         return Cells(cells, complete, self.log_base, self.row_weights)
 
 
