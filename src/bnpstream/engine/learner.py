@@ -128,8 +128,8 @@ class Learner:
 
     def watch(self, trial: Trial, model: Model, batch: Batch, state: MixtureState) -> None:
         """Look at rows before they are absorbed: the last ones before the next time decide."""
-        n_rows = state.n_observations
-        if n_rows < self.n_next - self.n_probe or self.n_probe == 0:
+        n_rows, n_probe = state.n_observations, self.n_probe
+        if n_rows < self.n_next - n_probe or n_probe == 0:
             return
         self._probe.append(batch)
         if n_rows + len(batch) < self.n_next:

@@ -393,25 +393,25 @@ class Stream:
             rows = rows.chosen(places).weighted(weights[places])
             stamps = None if stamps is None else stamps[places]
         self.epochs = []
-        ticks = self._ticks(len(rows), stamps)
-        records, revised = self.keep(self._steps(rows, ticks))
+        ticks = self._ticks(places.size, stamps)
+        records, revised = self.keep(self._steps(rows, places.size, ticks))
         self.last = Absorption(Absorbed.of(records), places, n_waited, revised)
         return self.last
 
-    def _steps(self, rows: Any, ticks: Ticks | None) -> Iterator[window.Outcome]:
+    def _steps(self, rows: Any, n: int, ticks: Ticks | None) -> Iterator[window.Outcome]:
         """Absorb rows; stop where something is learnt, or where columns are added."""
-        start, n, learner, encoder, state = 0, len(rows), self.learner, self.encoder, self.state
+        start, learner, encoder, state = 0, self.learner, self.encoder, self.state
         while start < n:
-            room = encoder.room(rows, start)
+            stop = min(start + encoder.room(rows, start), n)
             if learner is not None:
-                room = min(room, learner.room(state.n_observations))
-            stop = min(start + room, n)
+                n_seen = state.n_observations
+                stop = min(stop, start + learner.room(n_seen))
             batch = encoder.part(rows, start, stop)
-            if learner is not None:
+            if learner is not None and n_seen >= learner.n_next - learner.n_probe:
                 learner.watch(self.trial, self.model, batch, state)
             yield from self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
             start = stop
-            if learner is not None:
+            if learner is not None and state.n_observations >= learner.n_next:
                 better = learner.again(self.trial, self.model, state)
                 if better is not None:
                     self._adopt(better)
@@ -422,8 +422,9 @@ class Stream:
         model, schedule = self.model, self.schedule
         if schedule is None:
             self.window.prepare(size=0, keep_rows=False)
-            kernel = self.kernel(model, batch)
-            return adf.run(model, self.state, batch, self.visits, kernel, ticks)
+            loops = self._loops
+            visits, kernel = loops.visits(model.prior), loops.kernel(model, batch)
+            return adf.run(model, self.state, batch, visits, kernel, ticks)
         self.window.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
         posterior = (model, self.state, self.window)
         kernel_for = partial(self.kernel, model)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter, is_
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -40,6 +41,7 @@ from bnpstream.storage.models import SavedModel, loading, model_tensors, read_mo
 Floats = NDArray[np.float64]
 
 SETTINGS = tuple(field.name for field in fields(Settings) if field.name != "n_jobs")
+PARAMETERS = attrgetter("prior", *SETTINGS)
 FITTED = ("n_features_in_", "feature_names_in_")
 """Attributes of scikit-learn's that are saved."""
 PER_ROW = {
@@ -109,9 +111,7 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
         """Return the stream of an estimator that has one; parameters changed since take over."""
         stream = self._kept
         wanted = self._parameters()
-        if len(self._used) != len(wanted) or any(
-            one is not other for one, other in zip(self._used, wanted, strict=True)
-        ):
+        if not all(map(is_, self._used, wanted)):
             likelihood = self._other_likelihood(stream)
             stream.configure(self._settings(), resolve_prior(self.prior))
             if likelihood is not None:
@@ -121,8 +121,8 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
 
     def _parameters(self) -> tuple[Any, ...]:
         """Return all parameters that a stream goes by."""
-        values = tuple(getattr(self, name) for name in SETTINGS)
-        return (*values, self._n_jobs, self.prior)
+        found: tuple[Any, ...] = PARAMETERS(self)
+        return found
 
     def _other_likelihood(self, stream: Stream) -> Likelihood | None:
         """Return a likelihood that was given since the last call; by default there is none."""
@@ -141,6 +141,9 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
 
     def _remember(self, X: Any, *, reset: bool) -> None:
         """Check the columns of X, and with `reset` take over their number and names."""
+        plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
+        if plain and not reset and X.shape[1:] == (self.n_features_in_,):
+            return  # scikit-learn would find nothing either
         validate_data(self, X, reset=reset, skip_check_array=True)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None) -> Self:
@@ -296,7 +299,10 @@ class StreamEstimator(TransformerMixin, MixtureEstimator):
     @property
     def stream_(self) -> Stream:
         """Return the stream behind the estimator; while the prefix is filling, a throw-away one."""
-        return self._up_to_date().answering
+        stream = self._up_to_date()
+        if stream.settings.n_jobs != self._n_jobs:
+            stream.configure(replace(stream.settings, n_jobs=self._n_jobs))
+        return stream.answering
 
     @property
     def _posterior(self) -> Posterior:

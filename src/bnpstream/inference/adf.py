@@ -34,7 +34,7 @@ def run(
         When the rows so far fade.
     """
     n = len(batch)
-    old, new = SiteBuffer(n), SiteBuffer(n + state.n_clusters)  # room for the first rows' sites
+    old, new = SiteBuffer(n, 0), SiteBuffer(n, 2 * n + state.n_clusters + 1)
     visited = (model, state, batch, old, new, settings, kernel)
     if ticks is None:
         yield from visit(*visited, keep_sites=False)

@@ -40,7 +40,7 @@ class Settings:
         """Return the cut on the scale of log scores."""
         return float(np.log(self.min_responsibility)) if self.min_responsibility > 0 else -np.inf
 
-    @property
+    @cached_property
     def least_mass(self) -> float:
         """Return the mass below which a cluster is dropped."""
         return max(self.prune_threshold, NO_MASS)

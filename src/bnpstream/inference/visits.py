@@ -61,14 +61,13 @@ class Responsibilities(NamedTuple):
     ) -> "Responsibilities":
         """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1."""
         indptr, slots, shares = sites.arrays
-        first = int(indptr[start])
-        inside = slice(first, int(indptr[stop]))
-        slots = slots[inside]
+        first, last = int(indptr[start]), int(indptr[stop])
+        slots = slots[first:last]
         ids = state.arrays.ids[slots]
         ids[slots == GONE] = GONE
         kept = sites.contributions
         contributions = None if kept is None else kept.part(start, stop)
-        return cls(indptr[start : stop + 1] - first, ids, shares[inside].copy(), contributions)
+        return cls(indptr[start : stop + 1] - first, ids, shares[first:last].copy(), contributions)
 
     def sites(self, state: MixtureState) -> SiteBuffer:
         """Return the sites with the slots that their clusters have in a posterior."""

@@ -65,11 +65,7 @@ class Batch:
     @cached_property
     def row_weights(self) -> Floats:
         """Return how many rows every row counts for."""
-        if self.weights is not None:
-            return self.weights
-        ones = np.empty(len(self))
-        ones.fill(1.0)  # np.ones takes four times as long, which a single row notices
-        return ones
+        return filled(len(self), 1.0) if self.weights is None else self.weights
 
     @property
     def has_gaps(self) -> bool:
@@ -176,6 +172,13 @@ def plain_rows(
         nowhere.astype(np.uint32),
         np.empty(0),
     )
+
+
+def filled(n: int, value: float | bool) -> NDArray[Any]:
+    """Return n equal values, in a quarter of the time that `np.full` takes for a single row."""
+    found = np.empty(n, type(value))
+    found.fill(value)
+    return found
 
 
 def _plain(values: Any) -> Floats:

@@ -13,7 +13,7 @@ from bnpstream.kernels.cells.columns import Cells, Columns, Derived
 from bnpstream.kernels.cells.rows import add_up, derive_all
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.base import Draw, InputTraits, Likelihood, Score
-from bnpstream.likelihoods.batch import Batch, Floats, Row
+from bnpstream.likelihoods.batch import Batch, Floats, Row, filled
 from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 
@@ -192,13 +192,9 @@ class CellBatch(Batch):
     @cached_property
     def kernel_rows(self) -> Cells:
         """Return the arrays for compiled loops."""
-        cells = self.cells
-        if all_numbers(cells):
-            complete = np.empty(len(cells), np.bool_)
-            complete.fill(True)
-        else:
-            complete = ~np.isnan(cells).any(axis=1)
-        return Cells(cells, complete, self.log_base, self.row_weights)
+        cells, n, weights = self.cells, len(self.log_base), self.weights
+        complete = filled(n, True) if all_numbers(cells) else ~np.isnan(cells).any(axis=1)
+        return Cells(cells, complete, self.log_base, filled(n, 1.0) if weights is None else weights)
 
 
 class ColumnLikelihood(Likelihood):

@@ -19,6 +19,8 @@ class SiteBuffer:
     ----------
     n_rows : int
         Rows to make room for; none has been visited.
+    n_entries : int, optional
+        Responsibilities to make room for; by default two per row.
 
     Attributes
     ----------
@@ -27,12 +29,11 @@ class SiteBuffer:
         (`Likelihood.latent`).
     """
 
-    def __init__(self, n_rows: int = 0) -> None:
+    def __init__(self, n_rows: int = 0, n_entries: int | None = None) -> None:
+        size = 2 * n_rows if n_entries is None else n_entries
         self.n_visited = 0
         self.arrays = Sites(
-            np.zeros(n_rows + 1, np.int64),
-            np.empty(2 * n_rows, np.int64),
-            np.empty(2 * n_rows),
+            np.zeros(n_rows + 1, np.int64), np.empty(size, np.int64), np.empty(size)
         )
         self.contributions: Contributions | None = None
 
