@@ -31,26 +31,17 @@ if TYPE_CHECKING:
         normalized_stable,
     )
 
-# Where every public name lives; imported on first use, so that `import bnpstream` is instant.
-_HOMES = {
-    "Bernoulli": "bnpstream.likelihoods",
-    "Categorical": "bnpstream.likelihoods",
-    "DiagonalGaussian": "bnpstream.likelihoods",
-    "DirichletMultinomial": "bnpstream.likelihoods",
-    "DocumentMixture": "bnpstream.estimators",
-    "Gaussian": "bnpstream.likelihoods",
-    "GeneralizedGamma": "bnpstream.priors",
-    "GibbsMixture": "bnpstream.estimators",
-    "NumericalMeasure": "bnpstream.priors",
-    "OpenVocabulary": "bnpstream.likelihoods",
-    "PitmanYor": "bnpstream.priors",
-    "Poisson": "bnpstream.likelihoods",
-    "Product": "bnpstream.likelihoods",
-    "SphericalGaussian": "bnpstream.likelihoods",
-    "StreamingMixture": "bnpstream.estimators",
-    "dirichlet_process": "bnpstream.priors",
-    "normalized_inverse_gaussian": "bnpstream.priors",
-    "normalized_stable": "bnpstream.priors",
+# The room of every public name; imported on first use, so that `import bnpstream` is instant.
+_ROOMS = {
+    "estimators": ("DocumentMixture", "GibbsMixture", "StreamingMixture"),
+    "priors": (
+        "GeneralizedGamma",
+        "NumericalMeasure",
+        "PitmanYor",
+        "dirichlet_process",
+        "normalized_inverse_gaussian",
+        "normalized_stable",
+    ),
 }
 
 __all__ = [
@@ -77,6 +68,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'bnpstream' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    rooms = [room for room, names in _ROOMS.items() if name in names]
+    return getattr(import_module(f"bnpstream.{(rooms or ['likelihoods'])[0]}"), name)

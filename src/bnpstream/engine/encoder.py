@@ -7,6 +7,7 @@ along with the rows, as the words of a growing vocabulary do.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,26 @@ class Informed(NamedTuple):
     likelihood: Likelihood
     batch: Batch | None
     """These rows encoded, if the scale of the base measure is to be learnt from them."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Rows of any kind, and how many rows each counts for."""
+
+    rows: Sequence[Any]
+    weights: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def chosen(self, places: NDArray[np.intp]) -> "Listed":
+        """Return some of them."""
+        weights = None if self.weights is None else self.weights[places]
+        return Listed([self.rows[i] for i in places.tolist()], weights)
+
+    def weighted(self, weights: Floats | None) -> "Listed":
+        """Return the same rows with other weights."""
+        return Listed(self.rows, weights)
 
 
 class Encoder(ABC):

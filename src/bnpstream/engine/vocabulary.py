@@ -1,14 +1,13 @@
 """Documents over a vocabulary that grows: words are known from the first document that has them."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.engine.codec import decode, encode
-from bnpstream.engine.encoder import Arrays, Document, Encoder, Informed
+from bnpstream.engine.encoder import Arrays, Document, Encoder, Informed, Listed
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.documents import LENGTH, DocumentBatch, as_documents
 from bnpstream.likelihoods.documents import Document as Words
@@ -16,26 +15,6 @@ from bnpstream.likelihoods.vocabulary import require_words
 from bnpstream.mixture import MixtureState
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Documents:
-    """Documents as counts of words, and how many rows each counts for."""
-
-    words: Sequence[Words]
-    weights: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def chosen(self, places: NDArray[np.intp]) -> "Documents":
-        """Return some of them."""
-        weights = None if self.weights is None else self.weights[places]
-        return Documents([self.words[i] for i in places.tolist()], weights)
-
-    def weighted(self, weights: Floats | None) -> "Documents":
-        """Return the same documents with other weights."""
-        return Documents(self.words, weights)
 
 
 class GrowingVocabulary(Encoder):
@@ -77,7 +56,7 @@ class GrowingVocabulary(Encoder):
         """Return whether the spread is known."""
         return self._informed
 
-    def n_statistics(self, rows: Documents) -> int:
+    def n_statistics(self, rows: Listed) -> int:
         """Return the number of columns that there is room for: any vocabulary fits."""
         return LENGTH + 1
 
@@ -95,20 +74,20 @@ class GrowingVocabulary(Encoder):
         batch = DocumentBatch.of(first, self.vocabulary.numbers)
         return Informed(self.vocabulary.likelihood.guessed(batch), batch)
 
-    def prepared(self, rows: Any) -> Documents:
+    def prepared(self, rows: Any) -> Listed:
         """Return documents as counts of words."""
-        return Documents(self.check(rows))
+        return Listed(self.check(rows))
 
-    def part(self, rows: Documents, start: int, stop: int) -> Batch:
+    def part(self, rows: Listed, start: int, stop: int) -> Batch:
         """Return some documents, whose words are known from then on."""
-        some = rows.words[start:stop]
+        some = rows.rows[start:stop]
         self.vocabulary.add(some)
         batch = DocumentBatch.of(some, self.vocabulary.numbers)
         return batch if rows.weights is None else batch.weighted(rows.weights[start:stop])
 
-    def view(self, rows: Documents) -> Batch:
+    def view(self, rows: Listed) -> Batch:
         """Return documents; words that are not known count as unknown."""
-        return DocumentBatch.of(rows.words, self.vocabulary.numbers)
+        return DocumentBatch.of(rows.rows, self.vocabulary.numbers)
 
     def words(self) -> Sequence[Hashable]:
         """Return the words so far."""

@@ -18,6 +18,11 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     engine: Literal["auto", "compiled", "reference"]
     n_jobs: int | None
 
+    def _take(self, given: dict[str, Any]) -> None:
+        """Set the arguments of the constructor, its `locals`, as attributes of the same names."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
     @property
     def _n_jobs(self) -> int:
         """Return how many threads to use; joblib's contexts are heeded."""

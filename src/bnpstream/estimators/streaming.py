@@ -148,6 +148,8 @@ class StreamingMixture(StreamEstimator):
     np.float64(1.0)
     """
 
+    likelihood: Likelihood | str
+
     def __init__(
         self,
         prior: Prior | str = "dp",
@@ -170,24 +172,7 @@ class StreamingMixture(StreamEstimator):
         n_jobs: int | None = None,
         half_life: float | None = None,
     ) -> None:
-        self.prior = prior
-        self.likelihood = likelihood
-        self.prefix_rows = prefix_rows
-        self.new_cluster_threshold = new_cluster_threshold
-        self.min_responsibility = min_responsibility
-        self.prune_threshold = prune_threshold
-        self.n_passes = n_passes
-        self.revisit = revisit
-        self.n_revisits = n_revisits
-        self.tol = tol
-        self.keep_sites = keep_sites
-        self.merge_threshold = merge_threshold
-        self.merge_every = merge_every
-        self.max_clusters = max_clusters
-        self.max_memory = max_memory
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.half_life = half_life
+        self._take(locals())
 
     def _open_likelihood(self) -> Likelihood:
         """Return the likelihood as it was given: it may leave something open."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,6 +14,7 @@ from bnpstream.river.records import RECORD_ENCODERS, Kind, Record, encoder_for
 from bnpstream.storage.models import loading, read_model, save_model
 
 KINDS = get_args(Kind)
+SETTINGS = tuple(field.name for field in fields(Settings))
 FACE = " for river"
 
 
@@ -81,47 +82,19 @@ max_clusters, max_memory, engine, half_life
         engine: Literal["auto", "compiled", "reference"] = "auto",
         half_life: float | None = None,
     ) -> None:
+        given = {name: value for name, value in locals().items() if name != "self"}
         if likelihood not in KINDS:
             names = ", ".join(repr(kind) for kind in KINDS)
             raise ValueError(f"likelihood must be one of {names}, got {likelihood!r}")
-        self.prior = prior
-        self.likelihood = likelihood
-        self.new_cluster_threshold = new_cluster_threshold
-        self.min_responsibility = min_responsibility
-        self.prefix_rows = prefix_rows
-        self.prune_threshold = prune_threshold
-        self.revisit = revisit
-        self.n_revisits = n_revisits
-        self.tol = tol
-        self.keep_sites = keep_sites
-        self.merge_threshold = merge_threshold
-        self.merge_every = merge_every
-        self.max_clusters = max_clusters
-        self.max_memory = max_memory
-        self.engine = engine
-        self.half_life = half_life
-        given = resolve_prior(prior)
-        settings = Settings(
-            prefix_rows=prefix_rows,
-            new_cluster_threshold=new_cluster_threshold,
-            min_responsibility=min_responsibility,
-            prune_threshold=prune_threshold,
-            revisit=revisit,
-            n_revisits=n_revisits,
-            tol=tol,
-            keep_sites=keep_sites,
-            merge_threshold=merge_threshold,
-            merge_every=merge_every,
-            max_clusters=max_clusters,
-            max_memory=max_memory,
-            engine=engine,
-            half_life=half_life,
-        )
+        for name, value in given.items():
+            setattr(self, name, value)
+        asked = resolve_prior(prior)
+        settings = Settings(**{name: given[name] for name in SETTINGS if name in given})
         # The threshold stays what it is at the start: a discount that is learnt keeps below it.
-        threshold = settings.visit(given).new_cluster_threshold
+        threshold = settings.visit(asked).new_cluster_threshold
         settings = replace(settings, new_cluster_threshold=threshold)
         require_whole("prefix_rows", prefix_rows, 1)
-        self._stream = Stream(given, encoder_for(likelihood, prefix_rows), settings)
+        self._stream = Stream(asked, encoder_for(likelihood, prefix_rows), settings)
 
     @property
     def stream(self) -> Stream:

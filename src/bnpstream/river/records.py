@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from bnpstream.engine import Encoder, GrowingVocabulary
 from bnpstream.engine.codec import decode, encode
-from bnpstream.engine.encoder import Arrays, Document, Informed
+from bnpstream.engine.encoder import Arrays, Document, Informed, Listed
 from bnpstream.likelihoods import DiagonalGaussian, Likelihood
 from bnpstream.likelihoods.cells import LARGEST, CellBatch
 from bnpstream.likelihoods.documents import Document as Counts
@@ -75,26 +74,6 @@ class CountRecords(GrowingVocabulary):
         return super().informed(self.check(first))
 
 
-@dataclass(frozen=True)
-class NumberRows:
-    """Records of numbers, and how many rows each counts for."""
-
-    records: Sequence[Numbers]
-    weights: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def chosen(self, places: NDArray[np.intp]) -> "NumberRows":
-        """Return some of them."""
-        weights = None if self.weights is None else self.weights[places]
-        return NumberRows([self.records[i] for i in places.tolist()], weights)
-
-    def weighted(self, weights: Floats | None) -> "NumberRows":
-        """Return the same records with other weights."""
-        return NumberRows(self.records, weights)
-
-
 class NumberRecords(Encoder):
     """Records of numbers: Gaussian columns; a feature that is not in a record is a missing cell.
 
@@ -138,7 +117,7 @@ class NumberRecords(Encoder):
         """Return whether the first records are known."""
         return self._family.is_informed
 
-    def n_statistics(self, rows: NumberRows) -> int:
+    def n_statistics(self, rows: Listed) -> int:
         """Return D of the columns so far."""
         return 2 * self._family.n_pairs
 
@@ -172,15 +151,15 @@ class NumberRecords(Encoder):
                     ready.append(name)
         return ready
 
-    def prepared(self, rows: Iterable[Record]) -> NumberRows:
+    def prepared(self, rows: Iterable[Record]) -> Listed:
         """Return records of numbers."""
-        return NumberRows(self.check(rows))
+        return Listed(self.check(rows))
 
-    def room(self, rows: NumberRows, start: int) -> int:
+    def room(self, rows: Listed, start: int) -> int:
         """Return how many records come before a feature becomes a column, its last one included."""
         wanted: dict[Hashable, int] = {}
         for i in range(start, len(rows)):
-            record = rows.records[i]
+            record = rows.rows[i]
             if record.keys() <= self.columns.keys():
                 continue
             for name, number in record.items():
@@ -190,9 +169,9 @@ class NumberRecords(Encoder):
                         return i + 1 - start
         return len(rows) - start
 
-    def part(self, rows: NumberRows, start: int, stop: int) -> CellBatch:
+    def part(self, rows: Listed, start: int, stop: int) -> CellBatch:
         """Return some records; values of features that are no columns are noted."""
-        some = rows.records[start:stop]
+        some = rows.rows[start:stop]
         for record in some:
             if not record.keys() <= self.columns.keys():
                 self._ready += self._wait(record)
@@ -216,9 +195,9 @@ class NumberRecords(Encoder):
         cells = np.concatenate([batch.cells, missing], axis=1)
         return CellBatch(cells, batch.log_base, self._family, batch.weights)
 
-    def view(self, rows: NumberRows) -> CellBatch:
+    def view(self, rows: Listed) -> CellBatch:
         """Return records to look at; features that are no columns are left out."""
-        return self._batch(rows.records, None)
+        return self._batch(rows.rows, None)
 
     def _cells(self, records: Sequence[Numbers]) -> Floats:
         rows = [[record.get(name, math.nan) for name in self.columns] for record in records]

@@ -65,7 +65,7 @@ class LoopCache(FunctionCache):
         return self._impl.locator.get_cache_path()
 
     @cached_property
-    def _cache_file(self) -> LoopFile:
+    def _cache_file(self) -> LoopFile:  # type: ignore[override]
         return LoopFile(
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
