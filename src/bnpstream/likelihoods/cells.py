@@ -193,7 +193,7 @@ class CellBatch(Batch):
     def kernel_rows(self) -> Cells:
         """Return the arrays for compiled loops."""
         cells, n, weights = self.cells, len(self.log_base), self.weights
-        complete = filled(n, True) if all_numbers(cells) else ~np.isnan(cells).any(axis=1)
+        complete = filled(n, True) if all_numbers(cells) else (cells == cells).all(axis=1)
         return Cells(cells, complete, self.log_base, filled(n, 1.0) if weights is None else weights)
 
 
