@@ -20,7 +20,6 @@ from bnpstream.kernels.arrays import (
     Sites,
     Trace,
 )
-from bnpstream.kernels.jit.recall import Recalled
 from bnpstream.kernels.passes import visits as compiled
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
@@ -29,8 +28,6 @@ from bnpstream.mixture.lineage import read_events
 
 RECORD_ROWS = 512
 """Rows between two records: often enough for a progress bar, seldom enough to cost nothing."""
-
-visit_rows = Recalled(compiled.visit)
 
 
 class Responsibilities(NamedTuple):
@@ -328,7 +325,7 @@ def _visit_compiled(
             slots = state.n_clusters + 1
             new.make_room(0, 2 * (stop - start) + slots)
             events = Events.empty(stop - start + 2 * slots)
-            wanted = visit_rows(
+            wanted = compiled.visit(
                 kernel.prior,
                 kernel.likelihood,
                 state.arrays,
