@@ -1,13 +1,27 @@
-"""Two families whose rows add to a cluster what depends on the cluster, and rows for them."""
+"""Two families whose rows add to a cluster what depends on the cluster, and rows for them.
 
+Both in NumPy and compiled: documents, and dense rows with more to be inferred in a cluster.
+"""
+
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import numba
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaln, logsumexp, softmax
 
-from bnpstream.extending import Batch, Likelihood
+from bnpstream.extending import (
+    Batch,
+    Likelihood,
+    contribution_of,
+    locate,
+    log_predictive_of,
+    log_predictive_of_new,
+    log_rising,
+    specialize,
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,123 @@ class Scaled(Likelihood):
         return sums / precision + spread * rng.normal(size=sums.shape)
 
 
+class SaturatingParameters(NamedTuple):
+    alpha: float
+    total: float
+
+
+class CompiledSaturating(Saturating):
+    def kernel_parameters(self, n_statistics):
+        return SaturatingParameters(self.alpha, self.alpha * (n_statistics - 1))
+
+
+@specialize(log_predictive_of, SaturatingParameters)
+def _of_words(parameters, table, rows, i, k, entries):
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    locate(table, k, rows.indices, first, last + 1, entries)
+    total = table.values[entries[last - first]]
+    log_p = -log_rising(parameters.total + total, rows.values[last])
+    for j in range(last - first):
+        log_p += log_rising(parameters.alpha + table.values[entries[j]], rows.values[first + j])
+    return log_p
+
+
+@specialize(log_predictive_of_new, SaturatingParameters)
+def _of_words_in_new(parameters, rows, i):
+    last = rows.indptr[i + 1] - 1
+    log_p = -log_rising(parameters.total, rows.values[last])
+    for j in range(rows.indptr[i], last):
+        log_p += log_rising(parameters.alpha, rows.values[j])
+    return log_p
+
+
+@specialize(contribution_of, SaturatingParameters)
+def _taken(parameters, table, rows, i, k, entries, line):
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    locate(table, k, rows.indices, first, last + 1, entries)
+    total = 0.0
+    for j in range(last - first):
+        line[j] = min(rows.values[first + j], 1.0 + table.values[entries[j]])
+        total += line[j]
+    line[last - first] = total
+
+
+class ScaledParameters(NamedTuple):
+    precisions: Any
+    log_shares: Any
+    rho: float
+
+
+class CompiledScaled(Scaled):
+    def kernel_parameters(self, n_statistics):
+        return ScaledParameters(self.grid, np.log(self.shares), self.rho)
+
+
+@numba.njit(cache=True)
+def log_pair(parameters, g, D, xx, sx, ss, precision):
+    """Return log p(x, g | cluster), given |x|^2, S . x, |S|^2 and the cluster's precision."""
+    p = parameters.precisions[g]
+    after = precision + p
+    log_z = (ss + p * (2.0 * sx + p * xx)) / after - ss / precision
+    log_z -= D * math.log(after / precision)
+    log_h = D * math.log(p / (2.0 * math.pi)) - p * xx
+    return parameters.log_shares[g] + 0.5 * (log_h + log_z)
+
+
+@numba.njit(cache=True)
+def products(parameters, table, rows, i, k, entries):
+    """Return columns of x, |x|^2, S . x, |S|^2 and the cluster's precision."""
+    first, last = rows.indptr[i], rows.indptr[i + 1]
+    locate(table, k, rows.indices, first, last, entries)
+    G = parameters.precisions.size
+    D, xx, sx, ss, precision = last - first - G, 0.0, 0.0, 0.0, parameters.rho
+    for j in range(D):
+        x, s = rows.values[first + j], table.values[entries[j]]
+        xx, sx, ss = xx + x * x, sx + s * x, ss + s * s
+    for g in range(G):
+        precision += parameters.precisions[g] * table.values[entries[D + g]]
+    return D, xx, sx, ss, precision
+
+
+@numba.njit(cache=True)
+def summed(parameters, D, xx, sx, ss, precision):
+    """Return log p(x | cluster)."""
+    best = -np.inf
+    for g in range(parameters.precisions.size):
+        best = max(best, log_pair(parameters, g, D, xx, sx, ss, precision))
+    total = 0.0
+    for g in range(parameters.precisions.size):
+        total += math.exp(log_pair(parameters, g, D, xx, sx, ss, precision) - best)
+    return best + math.log(total)
+
+
+@specialize(log_predictive_of, ScaledParameters)
+def _of_scales(parameters, table, rows, i, k, entries):
+    D, xx, sx, ss, precision = products(parameters, table, rows, i, k, entries)
+    return summed(parameters, D, xx, sx, ss, precision)
+
+
+@specialize(log_predictive_of_new, ScaledParameters)
+def _of_scales_in_new(parameters, rows, i):
+    first = rows.indptr[i]
+    D, xx = rows.indptr[i + 1] - first - parameters.precisions.size, 0.0
+    for j in range(first, first + D):
+        xx += rows.values[j] * rows.values[j]
+    return summed(parameters, D, xx, 0.0, 0.0, parameters.rho)
+
+
+@specialize(contribution_of, ScaledParameters)
+def _scaled(parameters, table, rows, i, k, entries, line):
+    D, xx, sx, ss, precision = products(parameters, table, rows, i, k, entries)
+    log_p, mean = summed(parameters, D, xx, sx, ss, precision), 0.0
+    for g in range(parameters.precisions.size):
+        r = math.exp(log_pair(parameters, g, D, xx, sx, ss, precision) - log_p)
+        line[D + g] = r
+        mean += r * parameters.precisions[g]
+    for j in range(D):
+        line[j] = mean * rows.values[rows.indptr[i] + j]
+
+
 def saturating_rows(n, seed=0, n_words=24):
     """Return documents of four topics in which words come in bursts."""
     rng = np.random.default_rng((61, seed))
@@ -117,4 +248,9 @@ def scaled_rows(n, seed=0):
     return means[rng.integers(3, size=n)] + rng.normal(size=(n, 2)) / np.sqrt(precision)
 
 
-FAMILIES = {"words": (Saturating(), saturating_rows), "scales": (Scaled(), scaled_rows)}
+FAMILIES = {
+    "words": (Saturating(), saturating_rows),
+    "scales": (Scaled(), scaled_rows),
+    "compiled words": (CompiledSaturating(), saturating_rows),
+    "compiled scales": (CompiledScaled(), scaled_rows),
+}

@@ -5,6 +5,7 @@
 
 from bnpstream.kernels.jit.dispatch import specialize
 from bnpstream.kernels.measures.rules import discounting, occupied_clusters
+from bnpstream.kernels.passes.contributions import contribution_of
 from bnpstream.kernels.special import log_rising
 from bnpstream.kernels.statistics.table import locate
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
@@ -18,6 +19,7 @@ __all__ = [
     "PairedBatch",
     "Prior",
     "Row",
+    "contribution_of",
     "discounting",
     "locate",
     "log_predictive_of",

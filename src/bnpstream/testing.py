@@ -14,6 +14,7 @@ from bnpstream.inference import adf
 from bnpstream.inference.visits import visit
 from bnpstream.kernels.arrays import TOTAL_MASS
 from bnpstream.kernels.measures.rules import log_prior_weights
+from bnpstream.kernels.passes.contributions import contribution_of
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 from bnpstream.likelihoods import Batch, Likelihood, plus
 from bnpstream.mixture import MixtureState, Model, SiteBuffer, log_joint
@@ -394,11 +395,13 @@ def _check_rows_drawn(likelihood: Likelihood, batch: Batch, statistics: Floats) 
 def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
     model = Model(dirichlet_process(), likelihood)
     parameters = type(likelihood.kernel_parameters(batch.n_statistics))
+    wanted: list[Any] = [contribution_of] if likelihood.latent else []
     if batch.has_sparse_rows:
-        for score in (log_predictive_of, log_predictive_of_new):
-            known = score.dispatch(parameters) is not score.dispatch(object)
-            name: Any = getattr(score, "__name__", "")
-            assert known, f"{name} must be registered for {parameters.__name__}: specialize"
+        wanted += [log_predictive_of, log_predictive_of_new]
+    for function in wanted:
+        known = function.dispatch(parameters) is not function.dispatch(object)
+        name = function.__name__
+        assert known, f"{name} must be registered for {parameters.__name__}: specialize"
     state = adf.init(model, batch.n_statistics)
     for _ in adf.run(model, state, batch, adf.Settings(0.1, 1e-4)):
         pass
@@ -407,3 +410,20 @@ def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
     # A difference of normalisers has the rounding of these.
     rounding = 1e-15 * float(np.abs(likelihood.log_normalizer(state.statistics)).max())
     _close("compiled scores", compiled, reference, 1e-10 + 10.0 * rounding)
+    if likelihood.latent:
+        _check_compiled_contributions(model, state, batch)
+
+
+def _check_compiled_contributions(model: Model, state: MixtureState, batch: Batch) -> None:
+    """Check that rows add by compiled loops what they add by the reference."""
+    for i in range(len(batch)):
+        row, part = batch.row(i), batch.part(i, i + 1)
+        sites, before = SiteBuffer(1), state.copy()
+        before.open()  # a cluster that opens is a row of zeros
+        kernel = model.kernel_arguments(part)
+        for _ in visit(
+            model, state.copy(), part, SiteBuffer(), sites, adf.Settings(0.1, 0.0), kernel
+        ):
+            pass
+        lines = model.likelihood.contributions(before.candidates, row, sites.row(0)[0])
+        _close("compiled contributions", sites.lines(0), lines, 1e-10)

@@ -19,7 +19,14 @@ from bnpstream.mixture import Model, SiteBuffer
 from bnpstream.mixture.sites import totals
 from bnpstream.mixture.snapshot import window_arrays, window_from
 from bnpstream.testing import check_likelihood
-from latent_families import FAMILIES, Saturating, Scaled, saturating_rows, scaled_rows
+from latent_families import (
+    FAMILIES,
+    CompiledScaled,
+    Saturating,
+    Scaled,
+    saturating_rows,
+    scaled_rows,
+)
 from states import assert_free_slots_are_zero, bits
 
 PRIOR = normalized_inverse_gaussian(1.0, 1.0)
@@ -32,6 +39,8 @@ SCHEDULES = {
     "budget": {"max_clusters": 4, "revisit": 20},
     "sites": {"keep_sites": True, "half_life": 200.0},
 }
+
+CLASSES = [type(likelihood) for likelihood, _ in FAMILIES.values()]
 
 families = pytest.mark.parametrize("family", FAMILIES)
 
@@ -57,7 +66,8 @@ def passed(likelihood, X, settings=SETTINGS, prior=PRIOR):
     model = Model(prior, likelihood)
     batch = likelihood.encode(X)
     state, sites = adf.init(model, batch.n_statistics), SiteBuffer(len(batch))
-    list(visit(model, state, batch, SiteBuffer(), sites, settings, None))
+    kernel = model.kernel_arguments(batch)
+    list(visit(model, state, batch, SiteBuffer(), sites, settings, kernel))
     return model, batch, state, sites
 
 
@@ -172,13 +182,15 @@ class Pairs:
         return q
 
 
-def test_scales_are_the_enumeration_of_pairs():
-    family, X = Scaled(), np.append(scaled_rows(14, 4), [[60.0, -60.0]], axis=0)
+@pytest.mark.parametrize("family", [Scaled(), CompiledScaled()], ids=["reference", "compiled"])
+def test_scales_are_the_enumeration_of_pairs(family):
+    X = np.append(scaled_rows(14, 4), [[60.0, -60.0]], axis=0)
     oracle = Pairs(0.7, 0.3, family)
     model = Model(dirichlet_process(0.7), family)
     batch, settings = family.encode(X), adf.Settings(0.3, 0.0)
+    kernel = model.kernel_arguments(batch)
     state, sites = adf.init(model, batch.n_statistics), SiteBuffer(len(batch))
-    records = list(visit(model, state, batch, SiteBuffer(), sites, settings, None))
+    records = list(visit(model, state, batch, SiteBuffer(), sites, settings, kernel))
     stored = [oracle.visit(x.tolist()) for x in X]
     for _ in range(3):
         found = np.concatenate([record.rows.log_evidence for record in records])
@@ -196,7 +208,7 @@ def test_scales_are_the_enumeration_of_pairs():
                 np.testing.assert_allclose(share, sum(pairs), rtol=1e-8, atol=1e-12)
                 np.testing.assert_allclose(share * line[2:], pairs, rtol=1e-8, atol=1e-12)
         oracle.log_evidence, new = [], SiteBuffer(len(batch))
-        records = list(visit(model, state, batch, sites, new, settings, None))
+        records = list(visit(model, state, batch, sites, new, settings, kernel))
         sites = new
         stored = [oracle.visit(x.tolist(), q) for x, q in zip(X, stored, strict=True)]
     assert oracle.n_reborn > 0
@@ -248,7 +260,7 @@ def test_saved_in_the_middle_it_goes_on_with_the_same_bits(family, schedule, tmp
     X, options = FAMILIES[family][1](90, 2), SCHEDULES[schedule]
     model = mixture(family, **options).partial_fit(X[:47])
     model.save(tmp_path / "half")
-    again = StreamingMixture.load(tmp_path / "half", classes=[Saturating, Scaled])
+    again = StreamingMixture.load(tmp_path / "half", classes=CLASSES)
     for half in (model, again):
         half.partial_fit(X[47:]).finish()
     assert bits(model.state_) == bits(again.state_)

@@ -13,6 +13,7 @@ from bnpstream.inference.response import Settings, respond
 from bnpstream.kernels.arrays import (
     GONE,
     IS_OUT,
+    MORE_LINES,
     NEXT_ROW,
     Events,
     Floats,
@@ -317,7 +318,7 @@ def _visit_compiled(
 ) -> list[Event]:
     """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
     found: list[Event] = []
-    reached = np.array([new.n_visited, False])
+    reached, latent = np.array([new.n_visited, False, 0]), model.likelihood.latent
     try:
         while (start := new.n_visited) < stop:
             found += keep_within(settings.budget, model, state, (old, new, *others))
@@ -325,32 +326,39 @@ def _visit_compiled(
             slots = state.n_clusters + 1
             new.make_room(0, 2 * (stop - start) + slots)
             events = Events.empty(stop - start + 2 * slots)
+            more, n = int(reached[MORE_LINES]), len(batch)
+            reached[MORE_LINES] = 0
             wanted = compiled.visit(
                 kernel.prior,
                 kernel.likelihood,
                 state.arrays,
                 state.cache(model.likelihood),
                 kernel.rows,
-                old.arrays,
-                new.arrays,
+                old.latent_arrays(n, 0) if latent else old.arrays,
+                new.latent_arrays(n, more) if latent else new.arrays,
                 reached,
                 stop,
                 settings.options(model, state),
                 trace,
                 events,
             )
-            new.n_visited = int(reached[NEXT_ROW])
+            new.reach(int(reached[NEXT_ROW]))
             state.make_space(wanted)
             found += read_events(events)
     finally:  # a signal may have kept the lines after the loop from being reached
-        new.n_visited = int(reached[NEXT_ROW])
+        new.reach(int(reached[NEXT_ROW]))
         if reached[IS_OUT]:
-            _put_back(state, batch.row(new.n_visited), *old.row(new.n_visited))
+            _put_back(state, batch.row(new.n_visited), old, new.n_visited)
     return found
 
 
-def _put_back(state: MixtureState, row: Row, slots: Integers, shares: Floats) -> None:
-    """Add a row as its site has it."""
-    responsibilities, present = np.zeros(state.n_clusters), slots != GONE
+def _put_back(state: MixtureState, row: Row, sites: SiteBuffer, i: int) -> None:
+    """Add row i as its site has it."""
+    slots, shares = sites.row(i)
+    present = slots != GONE
+    responsibilities = np.zeros(state.n_clusters)
     responsibilities[slots[present]] = shares[present]
-    state.add(responsibilities, row)
+    added = sites.added(i, row)
+    if added is not row:  # a line for every cluster, in the order of slots
+        added = added._replace(values=added.values[np.argsort(slots[present])])
+    state.add(responsibilities, added)

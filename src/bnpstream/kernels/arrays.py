@@ -80,6 +80,18 @@ class Sites(NamedTuple):
     """(capacity,): the responsibilities."""
 
 
+class LatentSites(NamedTuple):
+    """`Sites` of rows that add to a cluster what depends on it, and what they have added."""
+
+    indptr: Integers
+    slots: Integers
+    shares: Floats
+    line_ptr: Integers
+    """(n + 1,): where the lines of every row begin."""
+    lines: Floats
+    """(capacity,): a line for every slot, as long as its row has columns."""
+
+
 class Events(NamedTuple):
     """Births and deaths of clusters, in order."""
 
@@ -108,8 +120,9 @@ class Events(NamedTuple):
 
 GONE = -1
 BIRTH, DEATH = 0, 1
-NEXT_ROW, IS_OUT = 0, 1
-"""How far visits have come: the next row, and whether it has been taken out already."""
+NEXT_ROW, IS_OUT, MORE_LINES = 0, 1, 2
+"""How far visits have come: the next row, whether it has been taken out already, and the numbers
+that it waits for in `LatentSites.lines`."""
 
 
 NO_LIMIT = 2**62

@@ -157,7 +157,8 @@ class Likelihood(ABC):
     """Whether what a row adds depends on the cluster: there is more to be inferred than which one.
 
     Then the values of a row are whatever its scores need of x, and the class overrides
-    `contributions` and `log_predictive`. Statistics that are `paired` cannot be latent."""
+    `contributions` and `log_predictive`; compiled, ``contribution_of`` is registered besides the
+    scores. Statistics that are `paired` cannot be latent."""
 
     def contributions(self, statistics: Floats, row: Row, slots: NDArray[np.int64]) -> Floats:
         """Return what a row adds to some clusters, for a responsibility and a weight of one.

@@ -54,6 +54,15 @@ class Contributions:
         lines = self._values[self._indptr[i] : self._indptr[i + 1]]
         return lines.reshape(n_clusters, lines.size // max(1, n_clusters))
 
+    def make_room(self, rows: int, values: int) -> None:
+        """Grow, by doubling, until `rows` rows fit and `values` more values."""
+        self._indptr = _with_room(self._indptr, rows + 1)
+        self._values = _with_room(self._values, int(self.indptr[-1]) + values)
+
+    def arrays(self) -> tuple[Integers, Floats]:
+        """Return the ends of rows and the values, room for more included, for compiled loops."""
+        return self._indptr, self._values
+
     def append(self, lines: Floats) -> None:
         """Add those of the next row, shape (clusters, columns)."""
         self.extend(Contributions(np.array([0, lines.size]), lines.ravel()))
@@ -61,8 +70,7 @@ class Contributions:
     def extend(self, other: "Contributions") -> None:
         """Add those of more rows."""
         start, n = int(self.indptr[-1]), self.n_rows
-        self._indptr = _with_room(self._indptr, n + other.n_rows + 1)
-        self._values = _with_room(self._values, start + other.values.size)
+        self.make_room(n + other.n_rows, other.values.size)
         self._indptr[n + 1 : n + other.n_rows + 1] = start + other.indptr[1:]
         self._values[start : start + other.values.size] = other.values
         self.n_rows += other.n_rows

@@ -25,12 +25,7 @@ class Model(NamedTuple):
     likelihood: Likelihood
 
     def kernel_parameters(self, n_statistics: int) -> tuple[Any, Any]:
-        """Return the parameters of prior and likelihood for compiled loops; None: no twin.
-
-        Loops add t(x) to every cluster, so there are none for a `latent` likelihood.
-        """
-        if self.likelihood.latent:
-            return None, None
+        """Return the parameters of prior and likelihood for compiled loops; None: no twin."""
         return self.prior.kernel_parameters(), self.likelihood.kernel_parameters(n_statistics)
 
     def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:

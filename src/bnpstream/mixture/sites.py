@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from bnpstream.kernels.arrays import GONE, Floats, Integers, Sites
+from bnpstream.kernels.arrays import GONE, Floats, Integers, LatentSites, Sites
 from bnpstream.kernels.statistics.table import DENSE_UP_TO
 from bnpstream.likelihoods import Batch, Row
 from bnpstream.mixture.contributions import Contributions
@@ -55,6 +55,26 @@ class SiteBuffer:
             slots = np.append(slots, np.empty(extra, np.int64))
             shares = np.append(shares, np.empty(extra))
         self.arrays = Sites(indptr, slots, shares)
+
+    def latent_arrays(self, rows: int, values: int) -> LatentSites:
+        """Return the arrays with what rows have added, and room for that of more rows.
+
+        Parameters
+        ----------
+        rows : int
+            Rows in all.
+        values : int
+            Numbers that more of them will add.
+        """
+        kept = self._kept()
+        kept.make_room(rows, values)
+        return LatentSites(*self.arrays, *kept.arrays())
+
+    def reach(self, rows: int) -> None:
+        """Count the sites of so many rows, which compiled loops have written."""
+        self.n_visited = rows
+        if self.contributions is not None:
+            self.contributions.n_rows = rows
 
     def row(self, i: int) -> tuple[Integers, Floats]:
         """Return the slots and shares of row i (views)."""

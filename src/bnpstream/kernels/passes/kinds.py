@@ -2,6 +2,9 @@
 
 A kind is chosen by the class of the first argument: the rows, or the cache of what scores need
 (``kernels.words.levels.Screen`` for documents, ``kernels.cells.columns.Derived`` for cells).
+
+A kind whose rows add t(x) has `add_row` and `take_out_row`, one whose rows add what depends on the
+cluster has `add_line` and `take_out_line` (``kernels.passes.contributions``).
 """
 
 from functools import singledispatch
@@ -19,7 +22,7 @@ def make_scratch(rows: Any, start: int, stop: int, capacity: int) -> Any:
 
 @singledispatch
 def n_columns(rows: Any, i: int) -> int:
-    """Return how many columns of a hashed table row i may need."""
+    """Return how many columns row i has: what it may need of a hashed table."""
     raise TypeError(f"no compiled loops for rows of type {type(rows).__name__}")
 
 
@@ -70,6 +73,38 @@ def take_out_row(
     entries: Any,
 ) -> None:
     """Subtract `share` times row i from cluster k; rounding left of a statistic is zero."""
+    raise TypeError(f"no compiled loops for a cache of type {type(cache).__name__}")
+
+
+@singledispatch
+def add_line(
+    cache: Any,
+    likelihood: Any,
+    clusters: Clusters,
+    rows: Any,
+    i: int,
+    k: int,
+    q: float,
+    line: Any,
+    entries: Any,
+) -> None:
+    """Add q to the mass of cluster k, and q times a line at the columns of row i."""
+    raise TypeError(f"no compiled loops for a cache of type {type(cache).__name__}")
+
+
+@singledispatch
+def take_out_line(
+    cache: Any,
+    likelihood: Any,
+    clusters: Clusters,
+    rows: Any,
+    i: int,
+    k: int,
+    share: float,
+    line: Any,
+    entries: Any,
+) -> None:
+    """Subtract what `add_line` has added; rounding left of a statistic is zero."""
     raise TypeError(f"no compiled loops for a cache of type {type(cache).__name__}")
 
 

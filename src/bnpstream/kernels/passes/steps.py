@@ -21,7 +21,8 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.measures.rules import Rule, rule_of
-from bnpstream.kernels.passes.kinds import add_row, make_scratch, n_columns, score
+from bnpstream.kernels.passes.contributions import put_in
+from bnpstream.kernels.passes.kinds import make_scratch, n_columns, score
 from bnpstream.kernels.statistics.table import Table, grow_row, has_room
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 
@@ -105,10 +106,11 @@ def absorb(
     opens: bool,
     kept: int,
     scratch: Any,
+    sites: Any,
 ) -> int:
     """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest.
 
-    That is the position of the largest share.
+    That is the position of the largest share. What the row adds is kept in its site.
     """
     slots, shares, weight = scratch.slots, scratch.shares, rows.weights[i]
     if opens:
@@ -119,7 +121,7 @@ def absorb(
     likeliest = 0
     for c in range(kept):
         k, q = slots[c], shares[c]
-        add_row(cache, likelihood, clusters, rows, i, k, weight * q, scratch.entries)
+        put_in(sites, likelihood, clusters, cache, rows, i, c, k, weight * q, scratch.entries)
         clusters.log_vacancy[k] += weight * math.log1p(-min(q, LARGEST_BELOW_ONE))
         if q > shares[likeliest]:
             likeliest = c

@@ -14,6 +14,7 @@ from bnpstream.kernels.arrays import (
     IS_OUT,
     LOG_AUXILIARY,
     LOG_EVIDENCE,
+    MORE_LINES,
     N_CLUSTERS,
     N_OBSERVATIONS,
     NEXT_ROW,
@@ -23,12 +24,12 @@ from bnpstream.kernels.arrays import (
     Events,
     Integers,
     Options,
-    Sites,
     Trace,
 )
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.measures.rules import make_space
-from bnpstream.kernels.passes.kinds import make_scratch, move_cluster, score, take_out_row
+from bnpstream.kernels.passes.contributions import change_of, has_space, take_back
+from bnpstream.kernels.passes.kinds import make_scratch, move_cluster, n_columns, score
 from bnpstream.kernels.passes.steps import (
     LARGEST_BELOW_ONE,
     absorb,
@@ -47,23 +48,24 @@ def take_out(
     cache: Any,
     rows: Any,
     i: int,
-    sites: Sites,
+    sites: Any,
     entries: Any,
 ) -> None:
     """Subtract site i from the posterior: what is left is the cavity."""
-    weight = rows.weights[i]
-    for j in range(sites.indptr[i], sites.indptr[i + 1]):
+    weight, first = rows.weights[i], sites.indptr[i]
+    for j in range(first, sites.indptr[i + 1]):
         k, share = sites.slots[j], sites.shares[j]
         if k == GONE:
             continue
-        take_out_row(cache, likelihood, clusters, rows, i, k, weight * share, entries)
+        taken = weight * share
+        take_back(sites, likelihood, clusters, cache, rows, i, j - first, k, taken, entries)
         vacancy = clusters.log_vacancy[k] - weight * math.log1p(-min(share, LARGEST_BELOW_ONE))
         clusters.log_vacancy[k] = min(vacancy, 0.0)
-        clusters.totals[TOTAL_MASS] -= weight * share
+        clusters.totals[TOTAL_MASS] -= taken
 
 
 @inner
-def home_of(clusters: Clusters, i: int, sites: Sites, dead_mass: float) -> int:
+def home_of(clusters: Clusters, i: int, sites: Any, dead_mass: float) -> int:
     """Return the slot of the row's heaviest cluster with a mass of `dead_mass` or less, or GONE.
 
     Without this row, which is taken out, it has no prior weight, or would be dropped.
@@ -94,26 +96,13 @@ def give_home(home: int, kept: int, scratch: Any) -> int:
 
 
 @inlined
-def put_down(sites: Sites, i: int, kept: int, scratch: Any) -> None:
+def put_down(sites: Any, i: int, kept: int, scratch: Any) -> None:
     """Write the responsibilities as site i, after those of the rows before."""
     end = sites.indptr[i]
     for c in range(kept):
         sites.slots[end + c] = scratch.slots[c]
         sites.shares[end + c] = scratch.shares[c]
     sites.indptr[i + 1] = end + kept
-
-
-@inner
-def change_of(sites: Sites, i: int, kept: int, scratch: Any) -> float:
-    """Return half the summed absolute change from site i to the responsibilities."""
-    total = 1.0
-    for j in range(sites.indptr[i], sites.indptr[i + 1]):
-        share, now = sites.shares[j], 0.0
-        for c in range(kept):
-            if scratch.slots[c] == sites.slots[j]:
-                now = scratch.shares[c]
-        total += abs(now - share) - now
-    return 0.5 * total
 
 
 @inlined
@@ -128,7 +117,7 @@ def log_event(events: Events, clusters: Clusters, kind: int, k: int) -> None:
 
 
 @inner
-def relabel(sites: Sites, first: int, last: int, dropped: int, moved: int) -> None:
+def relabel(sites: Any, first: int, last: int, dropped: int, moved: int) -> None:
     """Follow a drop in sites first..last-1: its entries are GONE, the moved slot has its place."""
     for j in range(sites.indptr[first], sites.indptr[last]):
         if sites.slots[j] == dropped:
@@ -162,8 +151,8 @@ def drop_cluster(clusters: Clusters, cache: Any, k: int) -> int:
 def drop_light(
     clusters: Clusters,
     cache: Any,
-    old: Sites,
-    new: Sites,
+    old: Any,
+    new: Any,
     i: int,
     least: float,
     events: Events,
@@ -185,8 +174,8 @@ def visit(
     clusters: Clusters,
     cache: Any,
     rows: Any,
-    old: Sites,
-    new: Sites,
+    old: Any,
+    new: Any,
     reached: Integers,
     stop: int,
     options: Options,
@@ -196,7 +185,8 @@ def visit(
     """Visit rows from reached[NEXT_ROW] up to stop-1, or fewer if room runs out.
 
     Room is that of the arrays, and that of a budget. Return the entries that the table has to be
-    `lengthened` by before the next row, or 0; that row may be taken out already (reached[IS_OUT]).
+    `lengthened` by before the next row, or 0; that row may be taken out already (reached[IS_OUT]),
+    and it may need so many more numbers for what it adds (reached[MORE_LINES]).
 
     A row may open a cluster, and slot K must stay free for the next new one; it may write K + 1
     entries of its site and as many events.
@@ -234,7 +224,10 @@ def visit(
             wanted = make_fit(clusters.table, rows, i, scratch.slots, kept)
             if wanted > 0:
                 return wanted
-        likeliest = absorb(likelihood, clusters, cache, rows, i, opens, kept, scratch)
+        if not has_space(new, rows, i, kept):
+            reached[MORE_LINES] = kept * n_columns(rows, i)
+            return 0
+        likeliest = absorb(likelihood, clusters, cache, rows, i, opens, kept, scratch, new)
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
         if first:
@@ -249,7 +242,7 @@ def visit(
         trace.novelty[i] = novelty
         trace.change[i] = 1.0
         if not first:
-            trace.change[i] = change_of(old, i, kept, scratch)
+            trace.change[i] = change_of(old, new, rows, i)
             drop_light(clusters, cache, old, new, i, options.least_mass, events)
         trace.n_clusters[i] = clusters.counters[N_CLUSTERS]
         reached[IS_OUT] = 0

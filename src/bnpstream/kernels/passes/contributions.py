@@ -1,0 +1,191 @@
+"""What a row adds to its clusters: t(x), or what depends on the cluster, compiled.
+
+Twin: ``mixture.contributions``. Which of the two it is, the class of the sites says: `Sites` hold
+responsibilities, and the rows hold t(x); `LatentSites` hold what was added too.
+"""
+
+from functools import singledispatch
+from typing import Any
+
+from bnpstream.kernels.arrays import GONE, Clusters, LatentSites, Sites
+from bnpstream.kernels.jit.decorators import inlined, inner
+from bnpstream.kernels.jit.dispatch import specialize
+from bnpstream.kernels.passes.kinds import (
+    add_line,
+    add_row,
+    n_columns,
+    take_out_line,
+    take_out_row,
+)
+
+
+@singledispatch
+def contribution_of(
+    likelihood: Any, table: Any, rows: Any, i: int, k: int, entries: Any, line: Any
+) -> None:
+    """Fill `line` with what row i adds to cluster k, which it is not in (`Likelihood.latent`).
+
+    There is a number for every column of the row, for a responsibility and a weight of one;
+    `entries` is working space.
+    """
+    raise TypeError(f"no compiled contributions for parameters of type {type(likelihood).__name__}")
+
+
+@singledispatch
+def has_space(sites: Any, rows: Any, i: int, kept: int) -> bool:
+    """Return whether what row i adds to so many clusters can be kept."""
+    raise TypeError(f"no sites of type {type(sites).__name__}")
+
+
+@singledispatch
+def put_in(
+    sites: Any,
+    likelihood: Any,
+    clusters: Clusters,
+    cache: Any,
+    rows: Any,
+    i: int,
+    c: int,
+    k: int,
+    q: float,
+    entries: Any,
+) -> None:
+    """Add row i, q times, to cluster k, the c-th of its site, Eq. (18)."""
+    raise TypeError(f"no sites of type {type(sites).__name__}")
+
+
+@singledispatch
+def take_back(
+    sites: Any,
+    likelihood: Any,
+    clusters: Clusters,
+    cache: Any,
+    rows: Any,
+    i: int,
+    c: int,
+    k: int,
+    share: float,
+    entries: Any,
+) -> None:
+    """Subtract from cluster k, the c-th of site i, what the row has added, `share` times."""
+    raise TypeError(f"no sites of type {type(sites).__name__}")
+
+
+@singledispatch
+def change_of(old: Any, new: Any, rows: Any, i: int) -> float:
+    """Return how much has moved from old site i to the new one, between 0 and 1."""
+    raise TypeError(f"no sites of type {type(old).__name__}")
+
+
+@specialize(has_space, Sites, inline=True)
+def _has_space(sites, rows, i, kept):  # type: ignore[no-untyped-def]
+    return True
+
+
+@specialize(put_in, Sites, inline=True)
+def _put_in(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, c, k, q, entries
+):
+    add_row(cache, likelihood, clusters, rows, i, k, q, entries)
+
+
+@specialize(take_back, Sites, inline=True)
+def _take_back(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, c, k, share, entries
+):
+    take_out_row(cache, likelihood, clusters, rows, i, k, share, entries)
+
+
+@specialize(change_of, Sites)
+def _change_of(old, new, rows, i):  # type: ignore[no-untyped-def]
+    return change_of_shares(old, new, i)
+
+
+@inner
+def change_of_shares(old: Any, new: Any, i: int) -> float:
+    """Return half the summed absolute change of row i's responsibilities."""
+    total = 1.0
+    for j in range(old.indptr[i], old.indptr[i + 1]):
+        share, now = old.shares[j], 0.0
+        for c in range(new.indptr[i], new.indptr[i + 1]):
+            if new.slots[c] == old.slots[j]:
+                now = new.shares[c]
+        total += abs(now - share) - now
+    return 0.5 * total
+
+
+@specialize(has_space, LatentSites)
+def _has_space_for_lines(sites, rows, i, kept):  # type: ignore[no-untyped-def]
+    return sites.line_ptr[i] + kept * n_columns(rows, i) <= sites.lines.size
+
+
+@inlined
+def line_of(sites: LatentSites, rows: Any, i: int, c: int) -> Any:
+    """Return what row i has added to the c-th cluster of its site (a view)."""
+    columns = n_columns(rows, i)
+    start = sites.line_ptr[i] + c * columns
+    return sites.lines[start : start + columns]
+
+
+@specialize(put_in, LatentSites)
+def _put_in_line(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, c, k, q, entries
+):
+    line = line_of(sites, rows, i, c)
+    contribution_of(likelihood, clusters.table, rows, i, k, entries, line)
+    add_line(cache, likelihood, clusters, rows, i, k, q, line, entries)
+    sites.line_ptr[i + 1] = sites.line_ptr[i] + (c + 1) * line.size
+
+
+@specialize(take_back, LatentSites)
+def _take_back_line(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, c, k, share, entries
+):
+    line = line_of(sites, rows, i, c)
+    take_out_line(cache, likelihood, clusters, rows, i, k, share, line, entries)
+
+
+@specialize(change_of, LatentSites)
+def _change_of_lines(old, new, rows, i):  # type: ignore[no-untyped-def]
+    return max(change_of_shares(old, new, i), share_moved(old, new, rows, i))
+
+
+@inner
+def share_moved(old: LatentSites, new: LatentSites, rows: Any, i: int) -> float:
+    """Return how much of what row i adds, before and now, has moved; 0 if it adds nothing.
+
+    Where it adds t(x) to every cluster, that is half the summed change of its responsibilities.
+    """
+    total, stayed, was_there = 0.0, 0.0, False
+    for j in range(old.indptr[i], old.indptr[i + 1]):
+        if old.slots[j] == GONE:
+            continue
+        was_there = True
+        gone = line_of(old, rows, i, j - old.indptr[i])
+        total += old.shares[j] * absolute_sum(gone)
+        for c in range(new.indptr[i], new.indptr[i + 1]):
+            if new.slots[c] == old.slots[j]:
+                come = line_of(new, rows, i, c - new.indptr[i])
+                stayed += in_common(old.shares[j], gone, new.shares[c], come)
+    for c in range(new.indptr[i], new.indptr[i + 1]):
+        total += new.shares[c] * absolute_sum(line_of(new, rows, i, c - new.indptr[i]))
+    return 1.0 - stayed / total if was_there and total > 0.0 else 0.0
+
+
+@inner
+def absolute_sum(line: Any) -> float:
+    """Return the sum of absolute values."""
+    total = 0.0
+    for value in line:
+        total += abs(value)
+    return total
+
+
+@inner
+def in_common(share: float, line: Any, other_share: float, other: Any) -> float:
+    """Return what is in both of two weighted lines, counted in either."""
+    total = 0.0
+    for d in range(line.size):
+        one, two = share * line[d], other_share * other[d]
+        total += abs(one) + abs(two) - abs(one - two)
+    return total
