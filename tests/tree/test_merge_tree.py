@@ -19,7 +19,7 @@ from bnpstream.inference import tree as trees
 from bnpstream.inference.odds import pool_of
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.words.pools import fill_log_gammas
-from bnpstream.likelihoods.pools import RowPool
+from bnpstream.likelihoods.pools import Pool
 from bnpstream.likelihoods.word_pool import WordPool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights, survivor
 
@@ -74,7 +74,7 @@ def test_the_table_of_log_gammas_is_exact_to_its_bound():
 @pytest.mark.parametrize("case", range(3))
 def test_words_have_the_odds_of_the_generic_formula_after_joins_too(case):
     model, state = words_case(case)
-    fast, slow = pool_of(model, state), RowPool(model.likelihood, state.statistics)
+    fast, slow = pool_of(model, state), Pool(model.likelihood, state.statistics)
     assert isinstance(fast, WordPool)
     others = np.arange(2, 12)
     for _ in range(3):
@@ -83,7 +83,7 @@ def test_words_have_the_odds_of_the_generic_formula_after_joins_too(case):
             pool.join(1, int(others[-1]))
         others = others[:-1]
     members = np.arange(12) % 4
-    again = pool_of(model, state), RowPool(model.likelihood, state.statistics)
+    again = pool_of(model, state), Pool(model.likelihood, state.statistics)
     one, other = (pool.groups(members, 4) for pool in again)
     for groups in (one, other):
         groups.move(5, 1, -1.0)

@@ -88,14 +88,6 @@ class Automatic(Likelihood):
         """Raise ValueError: there is no choice so far."""
         raise ValueError(OPEN)
 
-    def posterior_mean(self, statistics: Floats) -> Floats:
-        """Raise ValueError: there is no choice so far."""
-        raise ValueError(OPEN)
-
-    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Raise ValueError: there is no choice so far."""
-        raise ValueError(OPEN)
-
 
 def choose(X: Any) -> Likelihood:
     """Return the family, or product of families, that suits some rows (see `Automatic`)."""

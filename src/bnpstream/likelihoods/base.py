@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.batch import Batch, Floats, PairedBatch, Row, plus
-from bnpstream.likelihoods.features import ColumnFeatures, Features, Portrayed
-from bnpstream.likelihoods.pools import BLOCK_CELLS, Pool, RowPool
+from bnpstream.likelihoods.features import Features, Portrayed
+from bnpstream.likelihoods.pools import BLOCK_CELLS, Pool
 from bnpstream.likelihoods.typicality import Typicality, of_rows
 from bnpstream.likelihoods.word_screen import no_screen
 
@@ -214,7 +214,7 @@ class Likelihood(ABC):
 
     def pool(self, rows: csr_array) -> Pool:
         """Return clusters that can be joined, given (K, D) statistics with columns ascending."""
-        return RowPool(self, rows.toarray())
+        return Pool(self, rows.toarray())
 
     merges_when_done: ClassVar[bool] = False
     """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
@@ -274,7 +274,7 @@ class Likelihood(ABC):
 
     def describe(self, names: Sequence[str], clusters: Portrayed) -> Features:
         """Return what describes clusters to people, given names of the columns."""
-        return ColumnFeatures(self.mean_names(names), clusters)
+        return Features(self.mean_names(names), clusters)
 
     def kernel_parameters(self, n_statistics: int) -> Any:
         """Return the NamedTuple that selects the compiled score, or None without one."""

@@ -78,11 +78,9 @@ class Batch:
 
     def part(self, start: int, stop: int) -> Self:
         """Return observations start..stop-1."""
-        inside = slice(start, stop)
-        weights = None if self.weights is None else self.weights[inside]
-        return type(self)(self.statistics[inside], self.log_base[inside], weights)
+        return self.chosen(slice(start, stop))
 
-    def chosen(self, rows: NDArray[np.intp]) -> Self:
+    def chosen(self, rows: NDArray[np.intp] | slice) -> Self:
         """Return some observations."""
         weights = None if self.weights is None else self.weights[rows]
         return type(self)(self.statistics[rows], self.log_base[rows], weights)

@@ -47,14 +47,15 @@ def as_cells(X: Any) -> Floats:
     if all_numbers(cells):
         return cells
     bad = ~(np.isnan(cells) | (np.abs(cells) <= LARGEST))
+    refuse_cells(cells, bad, f"cells must be numbers up to {LARGEST:g}, or missing")
+    return cells
+
+
+def refuse_cells(cells: Floats, bad: NDArray[np.bool_], said: str) -> None:
+    """Raise an error that names the first bad cell and says what cells must be, if one is bad."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise RowError(
-            int(row),
-            f"column {column} is {cells[row, column]}: "
-            f"cells must be numbers up to {LARGEST:g}, or missing",
-        )
-    return cells
+        raise RowError(int(row), f"column {column} is {cells[row, column]}: {said}")
 
 
 def _as_matrix(X: Any) -> NDArray[Any]:
@@ -157,13 +158,7 @@ class CellBatch(Batch):
         """Return the same observations with other weights."""
         return type(self)(self.cells, self.log_base, self.family, weights)
 
-    def part(self, start: int, stop: int) -> Self:
-        """Return observations start..stop-1."""
-        inside = slice(start, stop)
-        weights = None if self.weights is None else self.weights[inside]
-        return type(self)(self.cells[inside], self.log_base[inside], self.family, weights)
-
-    def chosen(self, rows: NDArray[np.intp]) -> Self:
+    def chosen(self, rows: NDArray[np.intp] | slice) -> Self:
         """Return some observations."""
         weights = None if self.weights is None else self.weights[rows]
         return type(self)(self.cells[rows], self.log_base[rows], self.family, weights)

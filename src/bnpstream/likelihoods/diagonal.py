@@ -1,7 +1,7 @@
 """Real columns, independent given the cluster, with a variance each."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,7 @@ from bnpstream.kernels.cells.families import diagonal
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base_measures import FirstRows, first_rows
 from bnpstream.likelihoods.batch import Floats, Row
-from bnpstream.likelihoods.cells import (
-    Block,
-    as_cells,
-    as_vector,
-    no_options,
-    require_positive,
-)
+from bnpstream.likelihoods.cells import Block, as_vector, no_options, require_positive
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
 from bnpstream.likelihoods.registry import register
 
@@ -60,6 +54,7 @@ class DiagonalGaussian(Normal):
     """
 
     variance: ArrayLike | None = None
+    scale_name: ClassVar[str] = "variance"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,38 +65,8 @@ class DiagonalGaussian(Normal):
             size = np.size(self.variance) if self.mean is None else np.size(self.mean)
             as_vector("variance", self.variance, size)
 
-    @property
-    def is_informed(self) -> bool:
-        """Return whether mean and variance are known."""
-        return self.mean is not None and self.variance is not None
-
-    def _variance_from(self, rows: FirstRows) -> ArrayLike:
-        """Return v as the first rows have it."""
+    def _scale_from(self, rows: FirstRows) -> ArrayLike:
         return rows.within
-
-    def informed(self, X: Any) -> Self:
-        """Return this family with what is open taken from some rows."""
-        if self.is_informed:
-            return self
-        rows = first_rows(as_cells(X))
-        variance = self._variance_from(rows) if self.variance is None else self.variance
-        return replace(
-            self,
-            mean=rows.mean if self.mean is None else self.mean,
-            mean_strength=self._strength_from(rows, variance),
-            variance=variance,
-        )
-
-    @property
-    def scale_is_open(self) -> bool:
-        """Return whether the variances are to be learnt."""
-        return self.variance is None
-
-    def rescaled(self, factor: float) -> Self:
-        """Return Gaussians with the variances expected within a cluster times a factor."""
-        variance = factor * np.asarray(self.variance, dtype=np.float64)
-        strength = self._rescaled_strength(factor)
-        return replace(self, variance=variance, mean_strength=strength)
 
     @property
     def n_pairs(self) -> int:

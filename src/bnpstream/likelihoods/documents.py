@@ -165,24 +165,16 @@ class DocumentBatch(Batch):
         """Return the same documents with other weights."""
         return type(self)(self.indptr, self.columns, self.values, self.log_base, weights)
 
-    def part(self, start: int, stop: int) -> Self:
-        """Return documents start..stop-1."""
-        indptr = self.indptr[start : stop + 1]
-        inside = slice(indptr[0], indptr[-1])
-        weights = None if self.weights is None else self.weights[start:stop]
-        return type(self)(
-            indptr - indptr[0],
-            self.columns[inside],
-            self.values[inside],
-            self.log_base[start:stop],
-            weights,
-        )
-
-    def chosen(self, rows: NDArray[np.intp]) -> Self:
+    def chosen(self, rows: NDArray[np.intp] | slice) -> Self:
         """Return some documents."""
-        sizes = np.diff(self.indptr)[rows]
-        indptr = np.append(0, np.cumsum(sizes))
-        places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
+        if isinstance(rows, slice):
+            indptr = self.indptr[rows.start : rows.stop + 1]
+            places: Any = slice(indptr[0], indptr[-1])
+            indptr = indptr - indptr[0]
+        else:
+            sizes = np.diff(self.indptr)[rows]
+            indptr = np.append(0, np.cumsum(sizes))
+            places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
         weights = None if self.weights is None else self.weights[rows]
         log_base = self.log_base[rows]
         return type(self)(indptr, self.columns[places], self.values[places], log_base, weights)

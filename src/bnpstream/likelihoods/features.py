@@ -1,7 +1,7 @@
 """Which features tell clusters apart: how clusters are described to people."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -48,8 +48,8 @@ class Portrayed(Protocol):
         """Return one of the summed statistics of a cluster; -1 is the last."""
 
 
-class Features(ABC):
-    """Describes clusters.
+class Features:
+    """Describes clusters by how far their columns are from the stream's.
 
     Parameters
     ----------
@@ -61,7 +61,10 @@ class Features(ABC):
 
     def __init__(self, names: list[str], clusters: Portrayed) -> None:
         self._names, self._clusters = names, clusters
-        self._overall = self._averaged(clusters.mean(k) for k in range(len(clusters.weights)))
+        self._overall = self._averaged(self._means())
+
+    def _means(self) -> Iterator[Floats]:
+        return (self._clusters.mean(k) for k in range(len(self._clusters.weights)))
 
     def _averaged(self, parts: Iterable[Floats]) -> Floats:
         """Return the mean over the stream of something that every cluster has."""
@@ -69,9 +72,17 @@ class Features(ABC):
         total: Floats = sum(weighted, np.zeros(1))
         return total
 
-    @abstractmethod
+    @cached_property
+    def _spread(self) -> Floats:
+        """Return the standard deviation of the cluster means, 1 where they are all the same."""
+        variance = self._averaged((mean - self._overall) ** 2 for mean in self._means())
+        return np.where(variance > 0, np.sqrt(variance), 1.0)
+
     def of(self, k: int, n: int) -> Described:
-        """Return the n likeliest and the n most lifted features of a cluster."""
+        """Return the first n columns, and the n that are farthest from the stream's."""
+        mean = self._clusters.mean(k)
+        lift = (mean - self._overall) / self._spread
+        return self._described(mean, lift, np.arange(mean.size)[:n], _top(np.abs(lift), n))
 
     def _described(
         self, mean: Floats, lift: Floats, likely: NDArray[np.intp], lifted: NDArray[np.intp]
@@ -82,22 +93,6 @@ class Features(ABC):
                 for chosen in (likely, lifted)
             )
         )
-
-
-class ColumnFeatures(Features):
-    """Describes clusters by how far their columns are from the stream's."""
-
-    def __init__(self, names: list[str], clusters: Portrayed) -> None:
-        super().__init__(names, clusters)
-        means = (clusters.mean(k) for k in range(len(clusters.weights)))
-        variance = self._averaged((mean - self._overall) ** 2 for mean in means)
-        self._spread = np.where(variance > 0, np.sqrt(variance), 1.0)
-
-    def of(self, k: int, n: int) -> Described:
-        """Return the first n columns, and the n that are farthest from the stream's."""
-        mean = self._clusters.mean(k)
-        lift = (mean - self._overall) / self._spread
-        return self._described(mean, lift, np.arange(mean.size)[:n], _top(np.abs(lift), n))
 
 
 class WordFeatures(Features):

@@ -1,6 +1,6 @@
 """Real columns with any covariance."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,14 +10,9 @@ from scipy.special import multigammaln
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import full
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
-from bnpstream.likelihoods.base_measures import first_rows
+from bnpstream.likelihoods.base_measures import FirstRows
 from bnpstream.likelihoods.batch import Floats, Row
-from bnpstream.likelihoods.cells import (
-    Block,
-    as_cells,
-    as_vector,
-    no_options,
-)
+from bnpstream.likelihoods.cells import Block, as_vector, no_options
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
 from bnpstream.likelihoods.registry import register
 
@@ -59,6 +54,7 @@ class Gaussian(Normal):
     """
 
     covariance: ArrayLike | None = None
+    scale_name: ClassVar[str] = "covariance"
     takes_missing: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -79,34 +75,8 @@ class Gaussian(Normal):
         if self.degrees is not None and not self.degrees > len(matrix) + 1:
             raise ValueError(f"degrees must be > {len(matrix) + 1}, got {self.degrees}")
 
-    @property
-    def is_informed(self) -> bool:
-        """Return whether mean and covariance are known."""
-        return self.mean is not None and self.covariance is not None
-
-    def informed(self, X: Any) -> "Gaussian":
-        """Return this family with what is open taken from some rows."""
-        if self.is_informed:
-            return self
-        rows = first_rows(as_cells(X))
-        covariance = np.diag(rows.within) if self.covariance is None else self.covariance
-        return replace(
-            self,
-            mean=rows.mean if self.mean is None else self.mean,
-            mean_strength=self._strength_from(rows, np.diagonal(covariance)),
-            covariance=covariance,
-        )
-
-    @property
-    def scale_is_open(self) -> bool:
-        """Return whether the covariance is to be learnt."""
-        return self.covariance is None
-
-    def rescaled(self, factor: float) -> "Gaussian":
-        """Return Gaussians with the covariance expected within a cluster times a factor."""
-        covariance = factor * np.asarray(self.covariance, dtype=np.float64)
-        strength = self._rescaled_strength(factor)
-        return replace(self, covariance=covariance, mean_strength=strength)
+    def _scale_from(self, rows: FirstRows) -> Floats:
+        return np.diag(rows.within)
 
     @property
     def n_pairs(self) -> int:

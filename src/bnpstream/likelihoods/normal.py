@@ -1,20 +1,17 @@
 """What the Gaussians share: the base measure of a cluster's mean."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bnpstream.likelihoods.base_measures import FirstRows
+from bnpstream.likelihoods.base_measures import FirstRows, first_rows
 from bnpstream.likelihoods.batch import Floats
-from bnpstream.likelihoods.cells import (
-    ColumnLikelihood,
-    as_vector,
-    require_positive,
-)
+from bnpstream.likelihoods.cells import as_cells, as_vector, require_positive
+from bnpstream.likelihoods.centred import Centred
 
 LOG_PI = float(np.log(np.pi))
 STRENGTH_IF_GIVEN = 0.01
@@ -27,10 +24,12 @@ def counted(n: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Normal(ColumnLikelihood):
-    """What the Gaussians share: a base measure for the mean, left open until rows are seen."""
+class Normal(Centred):
+    """What the Gaussians share: a base measure for the mean, left open until rows are seen.
 
-    mean: ArrayLike | None = None
+    The scale is the variance or covariance that is expected within a cluster.
+    """
+
     mean_strength: float | None = None
     degrees: float | None = None
 
@@ -40,26 +39,41 @@ class Normal(ColumnLikelihood):
         if self.mean is not None:
             as_vector("mean", self.mean)
 
-    @cached_property
-    def n_columns(self) -> int:
-        """Return D."""
-        self.require_informed()
-        return as_vector("mean", self.mean).size
+    @property
+    def is_informed(self) -> bool:
+        """Return whether mean and scale are known."""
+        return self.mean is not None and not self.scale_is_open
 
-    def _rescaled_strength(self, factor: float) -> float:
-        """Return kappa for which clusters with `factor` times the variance spread as far as now."""
-        return min(factor * self._strength, max(self._strength, 1.0))
+    @abstractmethod
+    def _scale_from(self, rows: FirstRows) -> ArrayLike:
+        """Return the scale as the first rows have it."""
+
+    def informed(self, X: Any) -> Self:
+        """Return this family with what is open taken from some rows."""
+        if self.is_informed:
+            return self
+        rows = first_rows(as_cells(X))
+        scale = self._scale_from(rows) if self.scale_is_open else getattr(self, self.scale_name)
+        strength = self.mean_strength
+        if strength is None:
+            variance = np.diagonal(scale) if np.ndim(scale) == 2 else scale
+            strength = rows.mean_strength(as_vector("variance", variance, rows.mean.size))
+        mean = rows.mean if self.mean is None else self.mean
+        return self._replaced(scale, mean=mean, mean_strength=strength)
+
+    def rescaled(self, factor: float) -> Self:
+        """Return Gaussians with the scale expected within a cluster times a factor.
+
+        Their means spread as far as before.
+        """
+        scale = factor * np.asarray(getattr(self, self.scale_name), dtype=np.float64)
+        strength = min(factor * self._strength, max(self._strength, 1.0))
+        return self._replaced(scale, mean_strength=strength)
 
     @property
     def _strength(self) -> float:
         """Return kappa."""
         return STRENGTH_IF_GIVEN if self.mean_strength is None else float(self.mean_strength)
-
-    def _strength_from(self, rows: FirstRows, variance: Any) -> float:
-        """Return kappa, from the first rows if it is open."""
-        if self.mean_strength is not None:
-            return self.mean_strength
-        return rows.mean_strength(as_vector("variance", variance, rows.mean.size))
 
 
 def log_gamma_ratio(x: Floats, d: float) -> Floats:

@@ -1,27 +1,20 @@
 """Counts: Poisson columns."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import poisson
 from bnpstream.likelihoods.base import InputTraits
 from bnpstream.likelihoods.batch import Floats, Row
-from bnpstream.likelihoods.cells import (
-    Block,
-    as_cells,
-    as_vector,
-    no_options,
-    require_positive,
-)
+from bnpstream.likelihoods.cells import Block, as_vector, no_options, require_positive
+from bnpstream.likelihoods.centred import Summed
 from bnpstream.likelihoods.counts import LARGEST_COUNT
-from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.registry import register
-from bnpstream.likelihoods.summed import Summed
 from bnpstream.likelihoods.words import log_rising
 
 
@@ -45,61 +38,21 @@ class Poisson(Summed):
         distribution of rates. Default 1; `StreamingMixture` learns it from the stream.
     """
 
-    mean: ArrayLike | None = None
     shape: float | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("shape", self._shape)
-        if self.mean is not None:
-            require_positive("mean", as_vector("mean", self.mean))
+    scale_name: ClassVar[str] = "shape"
+    smoothing: ClassVar[tuple[float, float]] = (0.5, 1.0)
+    cells_are: ClassVar[str] = "whole numbers >= 0"
 
     @property
     def input(self) -> InputTraits:
         """Return what rows this family takes: counts, some of them missing."""
         return InputTraits(positive_only=True, allow_nan=True)
 
-    @property
-    def _shape(self) -> float:
-        return 1.0 if self.shape is None else self.shape
+    def _check_mean(self, mean: Floats) -> None:
+        require_positive("mean", mean)
 
-    @property
-    def scale_is_open(self) -> bool:
-        """Return whether the shape is to be learnt."""
-        return self.shape is None
-
-    def rescaled(self, factor: float) -> "Poisson":
-        """Return Poisson columns with the shape times a factor."""
-        return replace(self, shape=factor * self._shape)
-
-    @property
-    def is_informed(self) -> bool:
-        """Return whether the rates to expect are known."""
-        return self.mean is not None
-
-    def informed(self, X: Any) -> "Poisson":
-        """Return this family with rates to expect from some rows: half a count is added."""
-        if self.is_informed:
-            return self
-        there = ~np.isnan(cells := as_cells(X))
-        self.check_cells(cells)
-        sums, count = np.where(there, cells, 0.0).sum(axis=0), there.sum(axis=0)
-        return replace(self, mean=(sums + 0.5) / (count + 1.0))
-
-    @property
-    def n_columns(self) -> int:
-        """Return D."""
-        self.require_informed()
-        return as_vector("mean", self.mean).size
-
-    def check_cells(self, cells: Floats) -> None:
-        """Raise ValueError unless cells are whole numbers >= 0."""
-        bad = ~(np.isnan(cells) | ((cells >= 0) & (cells <= LARGEST_COUNT) & (cells % 1 == 0)))
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            raise RowError(
-                int(row),
-                f"column {column} is {cells[row, column]}: Poisson columns are whole numbers >= 0",
-            )
+    def _takes(self, cells: Floats) -> NDArray[np.bool_]:
+        return (cells >= 0) & (cells <= LARGEST_COUNT) & (cells % 1 == 0)
 
     def log_base_of(self, cells: Floats) -> Floats:
         """Return -sum_j log x_j!."""
@@ -109,7 +62,7 @@ class Poisson(Summed):
     def _posterior(self, statistics: Floats) -> tuple[Floats, Floats]:
         """Return a' and b', each (K, D)."""
         n, sums = self._totals(statistics)
-        return self._shape + sums, self._shape / as_vector("mean", self.mean) + n
+        return self._scale + sums, self._scale / as_vector("mean", self.mean) + n
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return sum_j log Gamma(a') - a' log b'."""
@@ -142,6 +95,6 @@ class Poisson(Summed):
     def blocks(self) -> list[Block]:
         """Return the one block."""
         D = self.n_columns
-        rate = self._shape / as_vector("mean", self.mean)
-        parameters = np.concatenate([np.full(D, float(self._shape)), rate])
+        rate = self._scale / as_vector("mean", self.mean)
+        parameters = np.concatenate([np.full(D, float(self._scale)), rate])
         return [Block(kind_of(poisson), D, D, self.n_pairs, 3 * D, parameters)]

@@ -4,11 +4,10 @@ A pool holds one row of statistics per cluster and says what joining two of them
 
     log m(i+j) - log m(i) - log m(j).
 
-Any likelihood can do that by its marginal likelihood (`RowPool`).
+Any likelihood can do that by its marginal likelihood; what is faster is overridden.
 """
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,40 +23,8 @@ BLOCK_CELLS = 4_000_000
 """(pair, statistic) cells held at a time: 32 MB."""
 
 
-class Groups(ABC):
-    """Summed statistics of groups of clusters, which clusters leave and join."""
-
-    @abstractmethod
-    def gains(self, k: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k in every group g."""
-
-    @abstractmethod
-    def move(self, k: int, group: int, sign: float) -> None:
-        """Add cluster k to a group, or take it out."""
-
-
-class Pool(ABC):
-    """Clusters that are joined."""
-
-    @abstractmethod
-    def odds(self, i: int, others: Integers) -> Floats:
-        """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""
-
-    @abstractmethod
-    def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i; j is not asked for any more."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """Return a pool whose joins leave this one as it is."""
-
-    @abstractmethod
-    def groups(self, members: Integers, n_groups: int) -> Groups:
-        """Return groups of clusters; members[k] is the group of cluster k."""
-
-
-class RowPool(Pool):
-    """Clusters of any likelihood, by its marginal likelihood.
+class Pool:
+    """Clusters that are joined, by the marginal likelihood of any family.
 
     Parameters
     ----------
@@ -83,24 +50,24 @@ class RowPool(Pool):
         return odds
 
     def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i."""
+        """Add cluster j to cluster i; j is not asked for any more."""
         paired = self.likelihood.paired
         self.rows[i] = plus(self.rows[[i]], np.ones(1), self.rows[j], paired=paired)[0]
         self.alone[i] = self.likelihood.log_marginal(self.rows[[i]])[0]
 
-    def copy(self) -> "RowPool":
+    def copy(self) -> "Pool":
         """Return a pool whose joins leave this one as it is."""
-        return RowPool(self.likelihood, self.rows)
+        return Pool(self.likelihood, self.rows)
 
-    def groups(self, members: Integers, n_groups: int) -> "RowGroups":
-        """Return groups of clusters."""
-        return RowGroups(self, members, n_groups)
+    def groups(self, members: Integers, n_groups: int) -> "Groups":
+        """Return groups of clusters; members[k] is the group of cluster k."""
+        return Groups(self, members, n_groups)
 
 
-class RowGroups(Groups):
-    """Groups of clusters of any likelihood."""
+class Groups:
+    """Summed statistics of groups of clusters, which clusters leave and join."""
 
-    def __init__(self, pool: RowPool, members: Integers, n_groups: int) -> None:
+    def __init__(self, pool: Pool, members: Integers, n_groups: int) -> None:
         self._pool = pool
         self._sums = np.zeros((n_groups, pool.rows.shape[1]))
         for k, group in enumerate(members):

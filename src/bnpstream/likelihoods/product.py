@@ -1,6 +1,7 @@
 """Mixed rows: different families for different columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
@@ -112,12 +113,8 @@ class Product(ColumnLikelihood):
     def check_rows(self, X: Any) -> None:
         """Raise ValueError if a cell is none of its part's."""
         for name, family, columns in self.parts:
-            try:
+            with _named(name):
                 family.check_rows(columns_of(X, columns))
-            except RowError as error:
-                raise error.within(f"part {name!r}") from None
-            except ValueError as error:
-                raise ValueError(f"part {name!r}: {error}") from None
 
     def continues(self, other: Likelihood) -> bool:
         """Return whether every part continues the other's part of the same columns."""
@@ -158,12 +155,8 @@ class Product(ColumnLikelihood):
         batches = []
         for name, family, columns in self.parts:
             self.require_informed()
-            try:
+            with _named(name):
                 batches.append(cast(CellBatch, family.encode(columns_of(X, columns))))
-            except RowError as error:
-                raise error.within(f"part {name!r}") from None
-            except ValueError as error:
-                raise ValueError(f"part {name!r}: {error}") from None
         cells = np.ascontiguousarray(np.hstack([batch.cells for batch in batches]))
         return CellBatch(cells, np.sum([batch.log_base for batch in batches], axis=0), self)
 
@@ -253,6 +246,17 @@ class Product(ColumnLikelihood):
     def blocks(self) -> list[Block]:
         """Return the parts' blocks."""
         return [block for family in self._families for block in family.blocks()]
+
+
+@contextmanager
+def _named(part: str) -> Iterator[None]:
+    """Let errors name the part that they come from."""
+    try:
+        yield
+    except RowError as error:
+        raise error.within(f"part {part!r}") from None
+    except ValueError as error:
+        raise ValueError(f"part {part!r}: {error}") from None
 
 
 @register()

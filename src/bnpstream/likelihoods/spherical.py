@@ -44,7 +44,7 @@ class SphericalGaussian(DiagonalGaussian):
                 "column"
             )
 
-    def _variance_from(self, rows: FirstRows) -> float:
+    def _scale_from(self, rows: FirstRows) -> float:
         return rows.common_variance
 
     def _posterior(self, statistics: Floats) -> Posterior:
