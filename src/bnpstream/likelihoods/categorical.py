@@ -14,9 +14,7 @@ from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Floats, Row
 from bnpstream.likelihoods.cells import (
     Block,
-    CellBatch,
     ColumnLikelihood,
-    WrongWidthError,
     no_options,
     require_positive,
 )
@@ -97,29 +95,17 @@ class Categorical(ColumnLikelihood):
             == [list(known) for known in other.levels or ()]
         )
 
-    def check_rows(self, X: Any) -> None:
-        """Raise ValueError if X is no table."""
-        as_labels(X)
+    def _checked(self, X: Any) -> NDArray[np.object_]:
+        return as_labels(X)
 
-    def encode(self, X: Any) -> CellBatch:
-        """Return the level's number of every cell; NaN where it is missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, D)
-            Labels; None and NaN are missing.
-        """
-        labels = as_labels(X)
-        if labels.shape[1] != self.n_columns:
-            raise WrongWidthError(
-                f"X has {labels.shape[1]} columns, but Categorical has {self.n_columns}"
-            )
-        cells = np.empty(labels.shape)
+    def _numbers(self, table: NDArray[np.object_]) -> Floats:
+        """Return the number of every label's level; NaN where it is missing."""
+        cells = np.empty(table.shape)
         for j, known in enumerate(self.levels or ()):
             numbers: dict[Any, float] = {label: float(i) for i, label in enumerate(known)}
             numbers[None] = np.nan
-            cells[:, j] = [numbers.get(label, float(len(known))) for label in labels[:, j]]
-        return CellBatch(cells, np.zeros(len(cells)), self)
+            cells[:, j] = [numbers.get(label, float(len(known))) for label in table[:, j]]
+        return cells
 
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return ones at the cells' levels."""

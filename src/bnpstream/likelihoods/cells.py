@@ -272,11 +272,12 @@ class ColumnLikelihood(Likelihood):
         X : array-like of shape (n, n_columns)
             Rows; NaN, None and masked cells are missing.
         """
-        cells = self._checked(X)
-        if cells.shape[1] != self.n_columns:
+        table = self._checked(X)
+        if table.shape[1] != self.n_columns:
             raise WrongWidthError(
-                f"X has {cells.shape[1]} columns, but {type(self).__name__} has {self.n_columns}"
+                f"X has {table.shape[1]} columns, but {type(self).__name__} has {self.n_columns}"
             )
+        cells = self._numbers(table)
         return CellBatch(cells, self.log_base_of(cells), self)
 
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> CellBatch:
@@ -287,7 +288,13 @@ class ColumnLikelihood(Likelihood):
         """Raise ValueError if a cell is none of this family's."""
         self._checked(X)
 
-    def _checked(self, X: Any) -> Floats:
+    def _numbers(self, table: Any) -> Floats:
+        """Return cells that were checked as numbers; by default they are."""
+        numbers: Floats = table
+        return numbers
+
+    def _checked(self, X: Any) -> Any:
+        """Return the cells of X, or raise ValueError if one is none of this family's."""
         cells = as_cells(X)
         if not self.takes_missing and not all_numbers(cells) and np.isnan(cells).any():
             row, column = np.argwhere(np.isnan(cells))[0]

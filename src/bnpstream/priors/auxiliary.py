@@ -12,10 +12,10 @@ import numpy as np
 from bnpstream.kernels.measures.rules import (
     LONGEST_STEP,
     NEWTON_STEPS,
-    NEWTON_TOLERANCE,
     TAIL_NATS,
     TRAPEZOID_NODES,
     TRAPEZOID_SPACING,
+    newton_step,
 )
 from bnpstream.priors.base import Floats
 
@@ -33,22 +33,11 @@ def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> fl
     start : float
         First guess: the last root.
     """
-    low, high, longest = -np.inf, np.inf, LONGEST_STEP
-    v = start
+    v, low, high, longest = start, -np.inf, np.inf, LONGEST_STEP
     for _ in range(NEWTON_STEPS):
-        g, slope = score(v)
-        if g > 0.0:
-            low = v
-        else:
-            high = v
-        step = min(max(-g / slope, -longest), longest)
-        if abs(step) <= NEWTON_TOLERANCE:
-            return v + step
-        if not (np.isfinite(low) and np.isfinite(high)):
-            longest *= 2.0
-        elif not low < v + step < high:
-            step = 0.5 * (low + high) - v
-        v += step
+        found, v, low, high, longest = newton_step(*score(v), v, low, high, longest)
+        if found:
+            break
     return v
 
 

@@ -22,15 +22,19 @@ def put(row: Any, s: int, pairs: int, share: float, value: float, rest: float) -
 
 
 @inlined
-def add_moments(
-    row: Any, s: int, pairs: int, x: Any, cells: int, share: float, squares: bool
-) -> None:
-    """Add counts and sums of the cells that are there, and their squares if these are wanted."""
+def add_sums(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
+    """Add counts and sums of the cells that are there."""
     for j in range(cells):
-        value = x[j]
-        if not math.isnan(value):
+        if not math.isnan(x[j]):
             put(row, s + j, pairs, share, 1.0, 0.0)
-            put(row, s + cells + j, pairs, share, value, 0.0)
-            if squares:
-                square, rest = two_product(value, value)
-                put(row, s + 2 * cells + j, pairs, share, square, rest)
+            put(row, s + cells + j, pairs, share, x[j], 0.0)
+
+
+@inlined
+def add_squares(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
+    """Add counts, sums and squares of the cells that are there."""
+    add_sums(row, s, pairs, x, cells, share)
+    for j in range(cells):
+        if not math.isnan(x[j]):
+            square, rest = two_product(x[j], x[j])
+            put(row, s + 2 * cells + j, pairs, share, square, rest)

@@ -31,4 +31,4 @@ inlined = _compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=
 """For steps of a row that take many arrays: handing these over takes longer than the step."""
 
 shared: Any = register_jitable(error_model="numpy", forceinline=True)
-"""For arithmetic without branches that NumPy arrays and compiled loops have in common."""
+"""For what Python and compiled loops have in common; without branches, also NumPy arrays."""

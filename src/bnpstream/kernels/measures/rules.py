@@ -14,7 +14,7 @@ from bnpstream.kernels.arrays import (
     Clusters,
     Floats,
 )
-from bnpstream.kernels.jit.decorators import entry, inlined, inner
+from bnpstream.kernels.jit.decorators import entry, inlined, inner, shared
 from bnpstream.kernels.jit.dispatch import specialize
 
 # Shared with the reference spelling (bnpstream.priors.auxiliary).
@@ -155,7 +155,7 @@ def auxiliary_terms(prior: Any, v: float) -> tuple[float, float, float]:
     return small / (1.0 + small), 1.0 / (1.0 + small), log_tilt + math.log1p(small)
 
 
-@inlined
+@shared
 def newton_step(
     g: float, slope: float, v: float, low: float, high: float, longest: float
 ) -> tuple[bool, float, float, float, float]:

@@ -61,7 +61,4 @@ def fill_tokens(
 
 def with_tokens(rows: SparseRows) -> SparseRows:
     """Return rows of counts with the tokens after a word's first spelt out."""
-    repeat_ptr, repeats, token_ptr, tokens, seen = spell_out(rows.indptr, rows.values)
-    return rows._replace(
-        repeat_ptr=repeat_ptr, repeats=repeats, token_ptr=token_ptr, tokens=tokens, seen=seen
-    )
+    return SparseRows(*rows[:5], *spell_out(rows.indptr, rows.values))

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from bnpstream.kernels.cells.columns import Work
-from bnpstream.kernels.cells.moments import LOG_PI, add_moments, pair
+from bnpstream.kernels.cells.moments import LOG_PI, add_squares, pair
 from bnpstream.kernels.jit.decorators import inlined, inner
 from bnpstream.kernels.special import LOG_2, log_gamma_ratio, split
 from bnpstream.kernels.statistics.pairs import deviation, quotient
@@ -82,7 +82,4 @@ def score_uneven(v: Any, at: int, x: Any, cells: int, width: int, scores: Any) -
                 scores[k] += constant[k] - half[k] * math.log1p(apart * apart * weight[k])
 
 
-@inlined
-def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
-    """Add counts, sums and squares of the cells that are there."""
-    add_moments(row, s, pairs, x, cells, share, True)
+add = add_squares

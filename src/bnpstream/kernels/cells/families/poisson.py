@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from bnpstream.kernels.cells.columns import Work
-from bnpstream.kernels.cells.moments import add_moments
+from bnpstream.kernels.cells.moments import add_sums
 from bnpstream.kernels.jit.decorators import inlined
 from bnpstream.kernels.special import log_rising
 
@@ -32,7 +32,4 @@ def score(
                 scores[k] += log_rising(shape[k], value) + constant[k] + value * slope[k]
 
 
-@inlined
-def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
-    """Add counts and sums of the cells that are there."""
-    add_moments(row, s, pairs, x, cells, share, False)
+add = add_sums

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from bnpstream.kernels.cells.columns import Work
-from bnpstream.kernels.cells.moments import LOG_PI, add_moments, pair
+from bnpstream.kernels.cells.moments import LOG_PI, add_squares, pair
 from bnpstream.kernels.jit.decorators import inlined
 from bnpstream.kernels.special import log_gamma_ratio
 from bnpstream.kernels.statistics.pairs import deviation, quotient
@@ -58,7 +58,4 @@ def score(
             scores[k] -= (shape[k] + 0.5 * observed) * math.log1p(summed[k])
 
 
-@inlined
-def add(row: Any, s: int, pairs: int, x: Any, cells: int, share: float) -> None:
-    """Add counts, sums and squares of the cells that are there."""
-    add_moments(row, s, pairs, x, cells, share, True)
+add = add_squares
