@@ -55,17 +55,26 @@ class Responsibilities(NamedTuple):
 
     @classmethod
     def of(
-        cls, state: MixtureState, sites: SiteBuffer, start: int, stop: int
+        cls,
+        state: MixtureState,
+        sites: SiteBuffer,
+        start: int,
+        stop: int,
+        *,
+        contributions: bool = True,
     ) -> "Responsibilities":
-        """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1."""
+        """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1.
+
+        What the rows have added comes along if it is kept, and wanted.
+        """
         indptr, slots, shares = sites.arrays
         first, last = int(indptr[start]), int(indptr[stop])
         slots = slots[first:last]
         ids = state.arrays.ids[slots]
         ids[slots == GONE] = GONE
-        kept = sites.contributions
-        contributions = None if kept is None else kept.part(start, stop)
-        return cls(indptr[start : stop + 1] - first, ids, shares[first:last].copy(), contributions)
+        kept = sites.contributions if contributions else None
+        lines = None if kept is None else kept.part(start, stop)
+        return cls(indptr[start : stop + 1] - first, ids, shares[first:last].copy(), lines)
 
     def sites(self, state: MixtureState) -> SiteBuffer:
         """Return the sites with the slots that their clusters have in a posterior."""
@@ -199,9 +208,7 @@ def visit(
             events = _visit_compiled(
                 model, state, batch, stop, old, new, others, settings, kernel, trace
             )
-        shares = Responsibilities.of(state, new, start, stop)
-        if shares.contributions is not None:
-            shares = shares._replace(contributions=None)
+        shares = Responsibilities.of(state, new, start, stop, contributions=False)
         if not keep_sites:
             new.discard(start)
         rows = trace if stop - start == n else trace.part(start, stop)

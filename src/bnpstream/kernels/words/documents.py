@@ -1,12 +1,10 @@
 """Documents: the loops over rows for counts of words (see ``kernels.passes.kinds``)."""
 
-from typing import Any
-
 import numpy as np
 
-from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, Clusters, SparseRows
+from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, SparseRows
 from bnpstream.kernels.arrays import make_scratch as make_document_scratch
-from bnpstream.kernels.jit.decorators import inlined, inner
+from bnpstream.kernels.jit.decorators import inner
 from bnpstream.kernels.jit.dispatch import specialize
 from bnpstream.kernels.measures.rules import log_weight
 from bnpstream.kernels.passes.kinds import (
@@ -85,82 +83,66 @@ def _score(  # type: ignore[no-untyped-def]
     return found + 1
 
 
-@inlined
-def add_values(
-    screen: Screen,
-    clusters: Clusters,
-    rows: SparseRows,
-    i: int,
-    k: int,
-    q: float,
-    x: Any,
-    start: int,
-    entries: Any,
-) -> None:
-    """Add q to the mass of cluster k, and q times x[start:] at the columns of row i."""
+@specialize(add_row, Screen, inline=True)
+def _add_row(screen, likelihood, clusters, rows, i, k, q, entries):  # type: ignore[no-untyped-def]
     table = clusters.table
     clusters.masses[k] += q
     first, last = rows.indptr[i], rows.indptr[i + 1] - 1
-    columns, values = rows.indices, table.values
+    columns, x, values = rows.indices, rows.values, table.values
     claim(table, k, columns, first, last + 1, entries)
     for j in range(last + 1 - first):
-        values[entries[j]] += q * x[start + j]
+        values[entries[j]] += q * x[first + j]
     if screen.levels.shape[0] > 0:
         update_levels(screen, rows, i, k, values, entries)
         weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
-
-
-@inlined
-def take_out_values(
-    screen: Screen,
-    clusters: Clusters,
-    rows: SparseRows,
-    i: int,
-    k: int,
-    share: float,
-    x: Any,
-    start: int,
-    entries: Any,
-) -> None:
-    """Subtract what `add_values` has added."""
-    table = clusters.table
-    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
-    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
-    columns, values = rows.indices, table.values
-    locate(table, k, columns, first, last + 1, entries)
-    for j in range(last + 1 - first):
-        before = values[entries[j]]
-        after = before - share * x[start + j]
-        values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
-    if screen.levels.shape[0] > 0:
-        update_levels(screen, rows, i, k, values, entries)
-        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
-
-
-@specialize(add_row, Screen, inline=True)
-def _add_row(screen, likelihood, clusters, rows, i, k, q, entries):  # type: ignore[no-untyped-def]
-    add_values(screen, clusters, rows, i, k, q, rows.values, rows.indptr[i], entries)
 
 
 @specialize(take_out_row, Screen)
 def _take_out_row(  # type: ignore[no-untyped-def]
     screen, likelihood, clusters, rows, i, k, share, entries
 ):
-    take_out_values(screen, clusters, rows, i, k, share, rows.values, rows.indptr[i], entries)
+    table = clusters.table
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+    first, last = rows.indptr[i], rows.indptr[i + 1] - 1
+    columns, x, values = rows.indices, rows.values, table.values
+    locate(table, k, columns, first, last + 1, entries)
+    for j in range(last + 1 - first):
+        before = values[entries[j]]
+        after = before - share * x[first + j]
+        values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
+    if screen.levels.shape[0] > 0:
+        update_levels(screen, rows, i, k, values, entries)
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[last - first]])
 
 
 @specialize(add_line, Screen)
 def _add_line(  # type: ignore[no-untyped-def]
     screen, likelihood, clusters, rows, i, k, q, line, entries
 ):
-    add_values(screen, clusters, rows, i, k, q, line, 0, entries)
+    clusters.masses[k] += q
+    values = clusters.table.values
+    claim(clusters.table, k, rows.indices, rows.indptr[i], rows.indptr[i + 1], entries)
+    for j in range(line.size):
+        values[entries[j]] += q * line[j]
+    if screen.levels.shape[0] > 0:
+        update_levels(screen, rows, i, k, values, entries)
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[line.size - 1]])
 
 
 @specialize(take_out_line, Screen)
 def _take_out_line(  # type: ignore[no-untyped-def]
     screen, likelihood, clusters, rows, i, k, share, line, entries
 ):
-    take_out_values(screen, clusters, rows, i, k, share, line, 0, entries)
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+    values = clusters.table.values
+    locate(clusters.table, k, rows.indices, rows.indptr[i], rows.indptr[i + 1], entries)
+    for j in range(line.size):
+        before = values[entries[j]]
+        after = before - share * line[j]
+        values[entries[j]] = 0.0 if abs(after) <= ROUNDING * abs(before) else after
+    if screen.levels.shape[0] > 0:
+        update_levels(screen, rows, i, k, values, entries)
+        weigh_cluster(screen, k, clusters.masses[k], values[entries[line.size - 1]])
 
 
 @specialize(move_cluster, Screen)
