@@ -4,10 +4,11 @@ Twin: ``mixture.contributions``. Which of the two it is, the class of the sites 
 responsibilities, and the rows hold t(x); `LatentSites` hold what was added too.
 """
 
+import math
 from functools import singledispatch
 from typing import Any
 
-from bnpstream.kernels.arrays import GONE, Clusters, LatentSites, Sites
+from bnpstream.kernels.arrays import GONE, TOTAL_MASS, Clusters, LatentSites, Sites
 from bnpstream.kernels.jit.decorators import inlined, inner
 from bnpstream.kernels.jit.dispatch import specialize
 from bnpstream.kernels.passes.kinds import (
@@ -17,6 +18,7 @@ from bnpstream.kernels.passes.kinds import (
     take_out_line,
     take_out_row,
 )
+from bnpstream.kernels.passes.steps import LARGEST_BELOW_ONE
 
 
 @singledispatch
@@ -38,36 +40,31 @@ def has_space(sites: Any, rows: Any, i: int, kept: int) -> bool:
 
 
 @singledispatch
-def put_in(
+def absorb(
     sites: Any,
     likelihood: Any,
     clusters: Clusters,
     cache: Any,
     rows: Any,
     i: int,
-    c: int,
-    k: int,
-    q: float,
-    entries: Any,
+    kept: int,
+    scratch: Any,
 ) -> None:
-    """Add row i, q times, to cluster k, the c-th of its site, Eq. (18)."""
+    """Add row i with its responsibilities to the posterior, Eq. (18)."""
     raise TypeError(f"no sites of type {type(sites).__name__}")
 
 
 @singledispatch
-def take_back(
+def take_out(
     sites: Any,
     likelihood: Any,
     clusters: Clusters,
     cache: Any,
     rows: Any,
     i: int,
-    c: int,
-    k: int,
-    share: float,
     entries: Any,
 ) -> None:
-    """Subtract from cluster k, the c-th of site i, what the row has added, `share` times."""
+    """Subtract site i from the posterior: what is left is the cavity."""
     raise TypeError(f"no sites of type {type(sites).__name__}")
 
 
@@ -82,18 +79,34 @@ def _has_space(sites, rows, i, kept):  # type: ignore[no-untyped-def]
     return True
 
 
-@specialize(put_in, Sites, inline=True)
-def _put_in(  # type: ignore[no-untyped-def]
-    sites, likelihood, clusters, cache, rows, i, c, k, q, entries
+@specialize(absorb, Sites, inline=True)
+def _absorb(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, kept, scratch
 ):
-    add_row(cache, likelihood, clusters, rows, i, k, q, entries)
+    slots, shares, weight = scratch.slots, scratch.shares, rows.weights[i]
+    for c in range(kept):
+        k, q = slots[c], shares[c]
+        add_row(cache, likelihood, clusters, rows, i, k, weight * q, scratch.entries)
+        clusters.log_vacancy[k] += weight * log_vacancy_of(q)
+    clusters.totals[TOTAL_MASS] += weight
 
 
-@specialize(take_back, Sites, inline=True)
-def _take_back(  # type: ignore[no-untyped-def]
-    sites, likelihood, clusters, cache, rows, i, c, k, share, entries
-):
-    take_out_row(cache, likelihood, clusters, rows, i, k, share, entries)
+@specialize(take_out, Sites)
+def _take_out(sites, likelihood, clusters, cache, rows, i, entries):  # type: ignore[no-untyped-def]
+    weight = rows.weights[i]
+    for j in range(sites.indptr[i], sites.indptr[i + 1]):
+        k, share = sites.slots[j], sites.shares[j]
+        if k != GONE:
+            take_out_row(cache, likelihood, clusters, rows, i, k, weight * share, entries)
+            vacancy = clusters.log_vacancy[k] - weight * log_vacancy_of(share)
+            clusters.log_vacancy[k] = min(vacancy, 0.0)
+            clusters.totals[TOTAL_MASS] -= weight * share
+
+
+@inlined
+def log_vacancy_of(q: float) -> float:
+    """Return log(1 - q), finite at q = 1 so that it can be subtracted again."""
+    return math.log1p(-min(q, LARGEST_BELOW_ONE))
 
 
 @specialize(change_of, Sites)
@@ -127,22 +140,33 @@ def line_of(sites: LatentSites, rows: Any, i: int, c: int) -> Any:
     return sites.lines[start : start + columns]
 
 
-@specialize(put_in, LatentSites)
-def _put_in_line(  # type: ignore[no-untyped-def]
-    sites, likelihood, clusters, cache, rows, i, c, k, q, entries
+@specialize(absorb, LatentSites)
+def _absorb_lines(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, kept, scratch
 ):
-    line = line_of(sites, rows, i, c)
-    contribution_of(likelihood, clusters.table, rows, i, k, entries, line)
-    add_line(cache, likelihood, clusters, rows, i, k, q, line, entries)
-    sites.line_ptr[i + 1] = sites.line_ptr[i] + (c + 1) * line.size
+    """Find what the row adds from clusters without it, add it, and keep it."""
+    slots, shares, weight, entries = scratch.slots, scratch.shares, rows.weights[i], scratch.entries
+    for c in range(kept):
+        k, q, line = slots[c], shares[c], line_of(sites, rows, i, c)
+        contribution_of(likelihood, clusters.table, rows, i, k, entries, line)
+        add_line(cache, likelihood, clusters, rows, i, k, weight * q, line, entries)
+        clusters.log_vacancy[k] += weight * log_vacancy_of(q)
+    clusters.totals[TOTAL_MASS] += weight
+    sites.line_ptr[i + 1] = sites.line_ptr[i] + kept * n_columns(rows, i)
 
 
-@specialize(take_back, LatentSites)
-def _take_back_line(  # type: ignore[no-untyped-def]
-    sites, likelihood, clusters, cache, rows, i, c, k, share, entries
+@specialize(take_out, LatentSites)
+def _take_out_lines(  # type: ignore[no-untyped-def]
+    sites, likelihood, clusters, cache, rows, i, entries
 ):
-    line = line_of(sites, rows, i, c)
-    take_out_line(cache, likelihood, clusters, rows, i, k, share, line, entries)
+    weight, first = rows.weights[i], sites.indptr[i]
+    for j in range(first, sites.indptr[i + 1]):
+        k, share, line = sites.slots[j], sites.shares[j], line_of(sites, rows, i, j - first)
+        if k != GONE:
+            take_out_line(cache, likelihood, clusters, rows, i, k, weight * share, line, entries)
+            vacancy = clusters.log_vacancy[k] - weight * log_vacancy_of(share)
+            clusters.log_vacancy[k] = min(vacancy, 0.0)
+            clusters.totals[TOTAL_MASS] -= weight * share
 
 
 @specialize(change_of, LatentSites)

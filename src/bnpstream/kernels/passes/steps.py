@@ -1,7 +1,6 @@
 """The step that every algorithm shares, compiled.
 
-Twins: ``mixture.predict`` (`log_joint`), ``inference.response`` (`respond`) and
-``MixtureState.add`` (`absorb`).
+Twins: ``mixture.predict`` (`log_joint`) and ``inference.response`` (`respond`).
 """
 
 import math
@@ -12,7 +11,6 @@ import numpy as np
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
     N_CLUSTERS,
-    NEXT_ID,
     NO_MASS,
     TOTAL_MASS,
     Clusters,
@@ -21,7 +19,6 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.measures.rules import Rule, rule_of
-from bnpstream.kernels.passes.contributions import put_in
 from bnpstream.kernels.passes.kinds import make_scratch, n_columns, score
 from bnpstream.kernels.statistics.table import Table, grow_row, has_room
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
@@ -94,39 +91,6 @@ def make_fit(table: Table, rows: Any, i: int, slots: Any, kept: int) -> int:
         if wanted == 0 and not has_room(table, slots[c], columns):
             wanted = grow_row(table, slots[c], columns)
     return wanted
-
-
-@inlined
-def absorb(
-    likelihood: Any,
-    clusters: Clusters,
-    cache: Any,
-    rows: Any,
-    i: int,
-    opens: bool,
-    kept: int,
-    scratch: Any,
-    sites: Any,
-) -> int:
-    """Add row i with its responsibilities to the posterior, Eq. (18); return the likeliest.
-
-    That is the position of the largest share. What the row adds is kept in its site.
-    """
-    slots, shares, weight = scratch.slots, scratch.shares, rows.weights[i]
-    if opens:
-        new = clusters.counters[N_CLUSTERS]
-        clusters.ids[new] = clusters.counters[NEXT_ID]
-        clusters.counters[NEXT_ID] += 1
-        clusters.counters[N_CLUSTERS] += 1
-    likeliest = 0
-    for c in range(kept):
-        k, q = slots[c], shares[c]
-        put_in(sites, likelihood, clusters, cache, rows, i, c, k, weight * q, scratch.entries)
-        clusters.log_vacancy[k] += weight * math.log1p(-min(q, LARGEST_BELOW_ONE))
-        if q > shares[likeliest]:
-            likeliest = c
-    clusters.totals[TOTAL_MASS] += weight
-    return likeliest
 
 
 @entry

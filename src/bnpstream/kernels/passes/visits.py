@@ -4,7 +4,6 @@ One loop serves every algorithm: a first visit is a step of ADF-NRM (Algorithm 1
 step of EP-NRM (Algorithm 2), which takes the row's last contribution out first.
 """
 
-import math
 from typing import Any
 
 from bnpstream.kernels.arrays import (
@@ -17,6 +16,7 @@ from bnpstream.kernels.arrays import (
     MORE_LINES,
     N_CLUSTERS,
     N_OBSERVATIONS,
+    NEXT_ID,
     NEXT_ROW,
     NO_LIMIT,
     TOTAL_MASS,
@@ -28,40 +28,10 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.measures.rules import make_space
-from bnpstream.kernels.passes.contributions import change_of, has_space, take_back
+from bnpstream.kernels.passes.contributions import absorb, change_of, has_space, take_out
 from bnpstream.kernels.passes.kinds import make_scratch, move_cluster, n_columns, score
-from bnpstream.kernels.passes.steps import (
-    LARGEST_BELOW_ONE,
-    absorb,
-    fits,
-    make_fit,
-    respond,
-    weigh,
-)
+from bnpstream.kernels.passes.steps import fits, make_fit, respond, weigh
 from bnpstream.kernels.statistics.table import n_entries
-
-
-@inner
-def take_out(
-    likelihood: Any,
-    clusters: Clusters,
-    cache: Any,
-    rows: Any,
-    i: int,
-    sites: Any,
-    entries: Any,
-) -> None:
-    """Subtract site i from the posterior: what is left is the cavity."""
-    weight, first = rows.weights[i], sites.indptr[i]
-    for j in range(first, sites.indptr[i + 1]):
-        k, share = sites.slots[j], sites.shares[j]
-        if k == GONE:
-            continue
-        taken = weight * share
-        take_back(sites, likelihood, clusters, cache, rows, i, j - first, k, taken, entries)
-        vacancy = clusters.log_vacancy[k] - weight * math.log1p(-min(share, LARGEST_BELOW_ONE))
-        clusters.log_vacancy[k] = min(vacancy, 0.0)
-        clusters.totals[TOTAL_MASS] -= taken
 
 
 @inner
@@ -211,7 +181,7 @@ def visit(
         first, home = old.indptr[i] == old.indptr[i + 1], GONE
         if not first:
             if not reached[IS_OUT]:
-                take_out(likelihood, clusters, cache, rows, i, old, scratch.entries)
+                take_out(old, likelihood, clusters, cache, rows, i, scratch.entries)
                 reached[IS_OUT] = 1
             home = home_of(clusters, i, old, options.dead_mass)
         rule, weights = weigh(prior, clusters, space)
@@ -227,7 +197,12 @@ def visit(
         if not has_space(new, rows, i, kept):
             reached[MORE_LINES] = kept * n_columns(rows, i)
             return 0
-        likeliest = absorb(likelihood, clusters, cache, rows, i, opens, kept, scratch, new)
+        if opens:
+            clusters.ids[slots - 1] = clusters.counters[NEXT_ID]
+            clusters.counters[NEXT_ID] += 1
+            clusters.counters[N_CLUSTERS] += 1
+        absorb(new, likelihood, clusters, cache, rows, i, kept, scratch)
+        likeliest = scratch.shares[:kept].argmax()
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
         if first:
