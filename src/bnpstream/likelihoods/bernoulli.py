@@ -41,7 +41,8 @@ class Bernoulli(Summed):
             raise ValueError(f"mean must be in (0, 1), got {mean}")
 
     def _takes(self, cells: Floats) -> NDArray[np.bool_]:
-        return (cells == 0.0) | (cells == 1.0)
+        taken: NDArray[np.bool_] = (cells == 0.0) | (cells == 1.0)
+        return taken
 
     def _posterior(self, statistics: Floats) -> tuple[Floats, Floats]:
         """Return the beta distribution's two parameters, each (K, D)."""

@@ -52,7 +52,8 @@ class Poisson(Summed):
         require_positive("mean", mean)
 
     def _takes(self, cells: Floats) -> NDArray[np.bool_]:
-        return (cells >= 0) & (cells <= LARGEST_COUNT) & (cells % 1 == 0)
+        taken: NDArray[np.bool_] = (cells >= 0) & (cells <= LARGEST_COUNT) & (cells % 1 == 0)
+        return taken
 
     def log_base_of(self, cells: Floats) -> Floats:
         """Return -sum_j log x_j!."""

@@ -35,52 +35,54 @@ class Pool:
     """
 
     def __init__(self, likelihood: "Likelihood", rows: Floats) -> None:
-        self.likelihood, self.rows = likelihood, rows.copy()
-        self.alone = likelihood.log_marginal(self.rows)
+        self._likelihood, self._rows = likelihood, rows.copy()
+        self._alone = likelihood.log_marginal(self._rows)
 
     def odds(self, i: int, others: Integers) -> Floats:
         """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""
         together = np.empty(others.size)
-        block = max(1, BLOCK_CELLS // self.rows.shape[1])
+        block = max(1, BLOCK_CELLS // self._rows.shape[1])
         for start in range(0, others.size, block):
-            part = self.rows[others[start : start + block]]
-            summed = plus(part, np.ones(len(part)), self.rows[i], paired=self.likelihood.paired)
-            together[start : start + block] = self.likelihood.log_marginal(summed)
-        odds: Floats = together - self.alone[others] - self.alone[i]
+            part = self._rows[others[start : start + block]]
+            summed = plus(part, np.ones(len(part)), self._rows[i], paired=self._likelihood.paired)
+            together[start : start + block] = self._likelihood.log_marginal(summed)
+        odds: Floats = together - self._alone[others] - self._alone[i]
         return odds
 
     def join(self, i: int, j: int) -> None:
         """Add cluster j to cluster i; j is not asked for any more."""
-        paired = self.likelihood.paired
-        self.rows[i] = plus(self.rows[[i]], np.ones(1), self.rows[j], paired=paired)[0]
-        self.alone[i] = self.likelihood.log_marginal(self.rows[[i]])[0]
+        paired = self._likelihood.paired
+        self._rows[i] = plus(self._rows[[i]], np.ones(1), self._rows[j], paired=paired)[0]
+        self._alone[i] = self._likelihood.log_marginal(self._rows[[i]])[0]
 
     def copy(self) -> "Pool":
         """Return a pool whose joins leave this one as it is."""
-        return Pool(self.likelihood, self.rows)
+        return Pool(self._likelihood, self._rows)
 
     def groups(self, members: Integers, n_groups: int) -> "Groups":
         """Return groups of clusters; members[k] is the group of cluster k."""
-        return Groups(self, members, n_groups)
+        return Groups(self._likelihood, self._rows, members, n_groups)
 
 
 class Groups:
     """Summed statistics of groups of clusters, which clusters leave and join."""
 
-    def __init__(self, pool: Pool, members: Integers, n_groups: int) -> None:
-        self._pool = pool
-        self._sums = np.zeros((n_groups, pool.rows.shape[1]))
+    def __init__(
+        self, likelihood: "Likelihood", rows: Floats, members: Integers, n_groups: int
+    ) -> None:
+        self._likelihood, self._rows = likelihood, rows
+        self._sums = np.zeros((n_groups, rows.shape[1]))
         for k, group in enumerate(members):
             self.move(k, int(group), 1.0)
 
     def gains(self, k: int) -> Floats:
         """Return log m(g+k) - log m(g) of cluster k in every group g."""
-        likelihood, ones = self._pool.likelihood, np.ones(len(self._sums))
-        after = plus(self._sums, ones, self._pool.rows[k], paired=likelihood.paired)
+        likelihood, ones = self._likelihood, np.ones(len(self._sums))
+        after = plus(self._sums, ones, self._rows[k], paired=likelihood.paired)
         gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(self._sums)
         return gains
 
     def move(self, k: int, group: int, sign: float) -> None:
         """Add cluster k to a group, or take it out."""
-        before, paired = self._sums[[group]], self._pool.likelihood.paired
-        self._sums[group] = plus(before, np.array([sign]), self._pool.rows[k], paired=paired)[0]
+        before, paired = self._sums[[group]], self._likelihood.paired
+        self._sums[group] = plus(before, np.array([sign]), self._rows[k], paired=paired)[0]
