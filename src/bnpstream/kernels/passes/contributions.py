@@ -34,12 +34,6 @@ def contribution_of(
 
 
 @singledispatch
-def has_space(sites: Any, rows: Any, i: int, kept: int) -> bool:
-    """Return whether what row i adds to so many clusters can be kept."""
-    raise TypeError(f"no sites of type {type(sites).__name__}")
-
-
-@singledispatch
 def absorb(
     sites: Any,
     likelihood: Any,
@@ -49,8 +43,11 @@ def absorb(
     i: int,
     kept: int,
     scratch: Any,
-) -> None:
-    """Add row i with its responsibilities to the posterior, Eq. (18)."""
+) -> int:
+    """Add row i with its responsibilities to the posterior, Eq. (18); return 0.
+
+    Where what it adds could not be kept, nothing happens, and the numbers wanted are returned.
+    """
     raise TypeError(f"no sites of type {type(sites).__name__}")
 
 
@@ -74,11 +71,6 @@ def change_of(old: Any, new: Any, rows: Any, i: int) -> float:
     raise TypeError(f"no sites of type {type(old).__name__}")
 
 
-@specialize(has_space, Sites, inline=True)
-def _has_space(sites, rows, i, kept):  # type: ignore[no-untyped-def]
-    return True
-
-
 @specialize(absorb, Sites, inline=True)
 def _absorb(  # type: ignore[no-untyped-def]
     sites, likelihood, clusters, cache, rows, i, kept, scratch
@@ -89,6 +81,7 @@ def _absorb(  # type: ignore[no-untyped-def]
         add_row(cache, likelihood, clusters, rows, i, k, weight * q, scratch.entries)
         clusters.log_vacancy[k] += weight * log_vacancy_of(q)
     clusters.totals[TOTAL_MASS] += weight
+    return 0
 
 
 @specialize(take_out, Sites)
@@ -127,11 +120,6 @@ def change_of_shares(old: Any, new: Any, i: int) -> float:
     return 0.5 * total
 
 
-@specialize(has_space, LatentSites)
-def _has_space_for_lines(sites, rows, i, kept):  # type: ignore[no-untyped-def]
-    return sites.line_ptr[i] + kept * n_columns(rows, i) <= sites.lines.size
-
-
 @inlined
 def line_of(sites: LatentSites, rows: Any, i: int, c: int) -> Any:
     """Return what row i has added to the c-th cluster of its site (a view)."""
@@ -146,13 +134,17 @@ def _absorb_lines(  # type: ignore[no-untyped-def]
 ):
     """Find what the row adds from clusters without it, add it, and keep it."""
     slots, shares, weight, entries = scratch.slots, scratch.shares, rows.weights[i], scratch.entries
+    wanted = kept * n_columns(rows, i)
+    if sites.line_ptr[i] + wanted > sites.lines.size:
+        return wanted
     for c in range(kept):
         k, q, line = slots[c], shares[c], line_of(sites, rows, i, c)
         contribution_of(likelihood, clusters.table, rows, i, k, entries, line)
         add_line(cache, likelihood, clusters, rows, i, k, weight * q, line, entries)
         clusters.log_vacancy[k] += weight * log_vacancy_of(q)
     clusters.totals[TOTAL_MASS] += weight
-    sites.line_ptr[i + 1] = sites.line_ptr[i] + kept * n_columns(rows, i)
+    sites.line_ptr[i + 1] = sites.line_ptr[i] + wanted
+    return 0
 
 
 @specialize(take_out, LatentSites)

@@ -28,8 +28,8 @@ from bnpstream.kernels.arrays import (
 )
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.measures.rules import make_space
-from bnpstream.kernels.passes.contributions import absorb, change_of, has_space, take_out
-from bnpstream.kernels.passes.kinds import make_scratch, move_cluster, n_columns, score
+from bnpstream.kernels.passes.contributions import absorb, change_of, take_out
+from bnpstream.kernels.passes.kinds import make_scratch, move_cluster, score
 from bnpstream.kernels.passes.steps import fits, make_fit, respond, weigh
 from bnpstream.kernels.statistics.table import n_entries
 
@@ -194,14 +194,14 @@ def visit(
             wanted = make_fit(clusters.table, rows, i, scratch.slots, kept)
             if wanted > 0:
                 return wanted
-        if not has_space(new, rows, i, kept):
-            reached[MORE_LINES] = kept * n_columns(rows, i)
+        more = absorb(new, likelihood, clusters, cache, rows, i, kept, scratch)
+        if more > 0:
+            reached[MORE_LINES] = more
             return 0
         if opens:
             clusters.ids[slots - 1] = clusters.counters[NEXT_ID]
             clusters.counters[NEXT_ID] += 1
             clusters.counters[N_CLUSTERS] += 1
-        absorb(new, likelihood, clusters, cache, rows, i, kept, scratch)
         likeliest = scratch.shares[:kept].argmax()
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
