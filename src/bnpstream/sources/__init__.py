@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bnpstream.sources.files.source import FORMATS
     from bnpstream.sources.formats.lda_c import read_lda_c
-    from bnpstream.sources.formats.uci import iter_docword, read_docword, read_vocabulary
-    from bnpstream.sources.label_file import read_labels
+    from bnpstream.sources.formats.uci import iter_docword, read_docword
+    from bnpstream.sources.lists import read_labels, read_vocabulary
     from bnpstream.sources.options import Options
     from bnpstream.sources.protocol import Partition, Source
     from bnpstream.sources.records import Place, Records, Reject, Schema
@@ -29,9 +29,9 @@ _HOMES = {
     "iter_docword": "bnpstream.sources.formats.uci",
     "open_source": "bnpstream.sources.registry",
     "read_docword": "bnpstream.sources.formats.uci",
-    "read_labels": "bnpstream.sources.label_file",
+    "read_labels": "bnpstream.sources.lists",
     "read_lda_c": "bnpstream.sources.formats.lda_c",
-    "read_vocabulary": "bnpstream.sources.formats.uci",
+    "read_vocabulary": "bnpstream.sources.lists",
 }
 
 __all__ = [

@@ -16,7 +16,7 @@ from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.archives import open_archive
-from bnpstream.sources.formats.number_schemas import check_features, number_schema
+from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
 __all__ = ["NpzReader"]
