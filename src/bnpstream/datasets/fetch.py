@@ -1,23 +1,15 @@
 """Corpora of the UCI repository, downloaded and checked (needs the extra ``bnpstream[fetch]``)."""
 
 import errno
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 from bnpstream.datasets.catalogue import CORPORA, UCI, CorpusFile
 from bnpstream.datasets.checks import Verdict, inspect
-from bnpstream.datasets.download import (
-    ANOTHER,
-    FetchError,
-    Progress,
-    ResumingDownloader,
-    Step,
-)
+from bnpstream.datasets.download import ANOTHER, FetchError, Progress, Step, downloaded
 from bnpstream.datasets.local import data_directory
 
 __all__ = ["Fetched", "FetchedFile", "fetch"]
@@ -77,7 +69,7 @@ def fetch(
     ValueError
         If `name` is another one.
     ImportError
-        If pooch is missing.
+        If requests is missing.
     FetchError
         If there is no network or no such file, if the contents are not the right ones, or if the
         disk does not take them. It is an OSError.
@@ -102,62 +94,31 @@ def fetch(
 
 
 def _fetch_file(folder: Path, known: CorpusFile, base_url: str, tell: Progress) -> FetchedFile:
-    path = folder / known.name
+    path, url = folder / known.name, f"{base_url.rstrip('/')}/{known.name}"
+    resumed_from: int | None = None
     if path.exists():
-        verdict, resumed_from = _inspect(path, known, tell), None
+        verdict = _inspect(path, known, tell)
         if verdict.problem is not None:
             raise FetchError(
                 f"{path}: is there already, but {verdict.problem}: move it away, then fetch again"
             )
     else:
-        verdict, resumed_from = _download(path, known, f"{base_url.rstrip('/')}/{known.name}", tell)
+        with downloaded(url, path, tell) as (part, resumed_from):
+            verdict = _inspect(part, known, tell)
+            if verdict.problem is not None:
+                raise FetchError(
+                    f"{known.name} from {url}: {verdict.problem}: what was downloaded is deleted; "
+                    f"fetch again, and if that fails alike, {ANOTHER}"
+                )
     return FetchedFile(
         path, path.stat().st_size, verdict.sha256, known.sha256 is not None, resumed_from
     )
-
-
-def _download(path: Path, known: CorpusFile, url: str, tell: Progress) -> tuple[Verdict, int]:
-    """Download a file; return what was found out about it, and how much was there before."""
-    found: list[Verdict] = []
-
-    def check(part: Path) -> None:
-        found.append(_inspect(part, known, tell))
-        if found[0].problem is not None:
-            raise FetchError(
-                f"{known.name} from {url}: {found[0].problem}: what was downloaded is deleted; "
-                f"fetch again, and if that fails alike, {ANOTHER}"
-            )
-
-    downloader = ResumingDownloader(path, check, tell)
-    with _quiet_pooch() as pooch:
-        pooch.retrieve(url, known.sha256, path.name, path.parent, downloader=downloader)
-    return found[0], downloader.resumed_from
 
 
 def _inspect(path: Path, known: CorpusFile, tell: Progress) -> Verdict:
     size = path.stat().st_size
     tell(Step(known.name, "checking", size, size))
     return inspect(path, known)
-
-
-@contextmanager
-def _quiet_pooch() -> Iterator[ModuleType]:
-    """Import pooch, which takes long and may be missing, and keep it from writing to the log."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            "bnpstream.datasets.fetch downloads with pooch, which is missing: "
-            "pip install 'bnpstream[fetch]'",
-            name="pooch",
-        ) from error
-    logger: logging.Logger = pooch.get_logger()
-    before = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield pooch
-    finally:
-        logger.setLevel(before)
 
 
 @contextmanager
