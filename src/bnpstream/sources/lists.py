@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.sources.files.lines import read_lines, unexpected_line
-from bnpstream.sources.formats.numerals import read_whole
 
 __all__ = ["read_labels", "read_vocabulary"]
 
@@ -80,6 +79,8 @@ def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
     ...     read_labels(path)
     array([ 1,  1, 20])
     """
+    from bnpstream.sources.formats.numerals import read_whole  # here, as numba comes with it
+
     labels = []
     for number, line in enumerate(read_lines(path), start=1):
         label = read_whole(line.strip())

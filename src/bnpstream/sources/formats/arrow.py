@@ -50,45 +50,36 @@ class ColumnReader(Reader):
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after a position, and the position after each batch."""
-        position = start
-        gatherer = Gatherer(self.file.path, self.schema, start.records)
-        held: list[Any] = []
-        room = batch_rows - start.in_file % batch_rows
+        batch, in_file = Gatherer(self.file.path, self.schema, start.records), start.in_file
         for chunk in self.chunks(start.in_file, batch_rows):
             at = 0
             while at < chunk.num_rows:
-                piece = chunk.slice(at, room)
-                held.append(piece)
-                at, room = at + piece.num_rows, room - piece.num_rows
-                if room == 0 or (at == chunk.num_rows and not self.file.waiting()):
-                    records, position = self._records(held, position, gatherer)
-                    yield records, position
-                    held, room = [], batch_rows - position.in_file % batch_rows
-        if held:
-            yield self._records(held, position, gatherer)
+                piece = chunk.slice(at, batch_rows - in_file % batch_rows)
+                self._add(piece, in_file + 1, batch)
+                at, in_file = at + piece.num_rows, in_file + piece.num_rows
+                is_last = at == chunk.num_rows and not self.file.waiting()
+                if in_file % batch_rows == 0 or is_last:
+                    yield batch.take(), Position(batch.next_number, start.file, in_file, in_file)
+        if batch:
+            yield batch.take(), Position(batch.next_number, start.file, in_file, in_file)
 
-    def _records(
-        self, held: list[Any], before: Position, gatherer: Gatherer
-    ) -> tuple[Records, Position]:
-        table, fields = _pyarrow().Table.from_batches(held), self._fields
-        nothing = [None] * table.num_rows
-        ids = nothing if fields.id is None else table.column(fields.id).to_pylist()
-        times = nothing if fields.time is None else _times(table.column(fields.time))
+    def _add(self, piece: Any, number: int, batch: Gatherer) -> None:
+        """Add rows to a batch; the first one has a number in the file."""
+        fields, nothing = self._fields, [None] * piece.num_rows
+        ids = nothing if fields.id is None else piece.column(fields.id).to_pylist()
+        times = nothing if fields.time is None else _times(piece.column(fields.time))
         columns = [
-            self._cells(table.column(name), name, type_)
+            self._cells(piece.column(name), name, type_)
             for name, type_ in zip(fields.columns, fields.types, strict=True)
         ]
-        for row, (id_, time, *cells) in enumerate(zip(ids, times, *columns, strict=True)):
+        for line, (id_, time, *cells) in enumerate(zip(ids, times, *columns, strict=True), number):
             try:
                 if math.inf in cells or -math.inf in cells:
                     raise UnusableError("a number is infinite")
-                gatherer.add(fields.parse(id_, time, cells))
+                batch.add(fields.parse(id_, time, cells))
             except UnusableError as error:
                 shown = dict(zip(fields.columns, cells, strict=True))
-                gatherer.reject(before.in_file + row + 1, str(error), str(shown))
-        in_file = before.in_file + table.num_rows
-        position = Position(gatherer.next_number, before.file, in_file, in_file)
-        return gatherer.take(), position
+                batch.reject(line, str(error), str(shown))
 
     def _cells(self, column: Any, name: str, type_: str) -> list[Any]:
         """Return the cells of a column, None where missing."""
@@ -98,7 +89,7 @@ class ColumnReader(Reader):
             return [cell and dict(cell) for cell in cells] if is_map else cells
         pa = _pyarrow()
         try:
-            numbers = column.cast(pa.float64(), safe=False).to_numpy()
+            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise ValueError(
                 f"{self.file.path}: column {name!r} is of type {column.type}, not of numbers"

@@ -90,11 +90,13 @@ class CsvLines(Lines):
 
     def _close(self, first: bytes) -> bytes:
         """Return a line and those that a quote in it reaches over, if they make a record."""
-        place = self.number, self.offset, self.begun
         state = _state(first, self._delimiter)
+        if state is not _State.OPEN:
+            return first
+        place = self.number, self.offset, self.begun
         lines, n_bytes = [first], len(first)
         taken: list[tuple[bytes, int, int, int]] = []
-        for line in self._each_line() if state is _State.OPEN else ():
+        for line in self._each_line():
             taken.append((line, self.number, self.offset, self.begun))
             lines.append(line)
             n_bytes += len(line) + 1
@@ -105,7 +107,7 @@ class CsvLines(Lines):
                 state = _state(b"\n".join(lines), self._delimiter)
                 if state is not _State.OPEN:
                     break
-        if taken and state is _State.WHOLE:
+        if state is _State.WHOLE:
             return b"\n".join(lines)
         self._again.extendleft(reversed(taken))
         self.number, self.offset, self.begun = place

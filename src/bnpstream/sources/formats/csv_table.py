@@ -43,7 +43,7 @@ class CsvReader(LineReader):
         super().__init__(file, schema, options)
         self._delimiter = schema.fields["delimiter"]
         self._n_fields = int(schema.fields.get("n_fields", 0))
-        self._fields = Fields(schema, options)
+        self._fields = Fields(schema, options, has_typed_cells=True)
         self._read = [
             partial(_READERS[type_], name)
             for name, type_ in zip(self._fields.columns, self._fields.types, strict=True)

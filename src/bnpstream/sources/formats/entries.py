@@ -76,10 +76,8 @@ class EntryReader(NumberReader):
     def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
         """Parse regular lines; return how far that went."""
         announced = (self._header.n_rows, self._header.n_entries)
-        found: Progress = parse_entries(
-            text, building.progress, building.first, announced, self.rules, building.room
-        )
-        return found
+        start, before = building.progress, building.first
+        return Progress(*parse_entries(text, start, before, announced, self.rules, building.room))
 
     def judge(self, line: bytes, building: Building) -> bool:
         """Take or reject one entry; return False if it is for the next batch."""

@@ -27,6 +27,8 @@ class Fields:
         What records are.
     options : Options
         Whether an id has to be there.
+    has_typed_cells : bool
+        Whether cells are of the types that the schema names whenever they are there.
 
     Attributes
     ----------
@@ -38,14 +40,14 @@ class Fields:
         What each of these is: "number", "truth", "label", "text" or "counts".
     """
 
-    def __init__(self, schema: Schema, options: Options) -> None:
+    def __init__(self, schema: Schema, options: Options, *, has_typed_cells: bool = False) -> None:
         self.id, self.time = schema.fields.get("id"), schema.fields.get("time")
         self._needs_id = options.id_field is not None
         self.columns, self.types = schema.names or (), schema.types or ()
-        for role in ("text", "counts"):
-            if role in schema.fields:
-                self.columns, self.types = (schema.fields[role],), (role,)
-        self._check = CellTypes(self.columns, self.types).check
+        self._role = next((role for role in ("text", "counts") if role in schema.fields), None)
+        if self._role is not None:
+            self.columns, self.types = (schema.fields[self._role],), (self._role,)
+        self._check = None if has_typed_cells else CellTypes(self.columns, self.types).check
 
     def parse(self, id_: Any, time: Any, values: list[Any]) -> Parsed:
         """Return what a record says by its values, None where missing.
@@ -60,16 +62,16 @@ class Fields:
                 raise UnusableError(f"no string or whole number {self.id!r} to be its id")
             id_ = None
         seconds = None if self.time is None else time_of(time, self.time)
-        if self.types == ("text",):
+        if self._role == "text":
             (text,) = values
             if type(text) is not str:
                 what = "is missing" if text is None else "has something else than a string"
                 raise UnusableError(f"column {self.columns[0]!r} {what}")
             return Parsed(count_words(text), id_, excerpt_of_text(text), seconds)
-        if self.types == ("counts",):
+        if self._role == "counts":
             counts = counts_of(values[0])
             return Parsed(counts, id_, excerpt_of_counts(counts), seconds)
-        return Parsed(self._check(values), id_, time=seconds)
+        return Parsed(self._check(values) if self._check else values, id_, None, seconds)
 
     def check_there(self, names: Sequence[str], path: str) -> None:
         """Raise ValueError if a file with these columns lacks one that is needed."""

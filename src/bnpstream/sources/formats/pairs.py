@@ -60,10 +60,8 @@ class PairReader(NumberReader):
 
     def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
         """Parse regular lines; return how far that went."""
-        found: Progress = parse_pairs(
-            text, building.progress, self.has_labels, self.rules, building.room
-        )
-        return found
+        start = building.progress
+        return Progress(*parse_pairs(text, start, self.has_labels, self.rules, building.room))
 
     def judge(self, line: bytes, building: Building) -> bool:
         """Take or reject one line."""

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -49,46 +50,34 @@ class Gatherer:
             else DocumentRows(schema)
         )
         self.next_number = next_number
-        self._begin()
-
-    def _begin(self) -> None:
-        self._rows: list[Any] = []
-        self._numbers: list[int] = []
-        self._ids: list[str | int] = []
-        self._excerpts: list[str] = []
-        self._rejects: list[Reject] = []
-        self._times: list[float] = []
+        self._batch = Records([], [], [])
 
     def __bool__(self) -> bool:
-        return bool(self._rows or self._rejects)
+        return bool(self._batch.numbers or self._batch.rejects)
 
     def add(self, parsed: Parsed) -> None:
         """Append a record."""
         row, id_, excerpt, time = parsed
-        self._rows.append(row)
-        self._numbers.append(self.next_number)
-        self._ids.append(self.next_number if id_ is None else id_)
+        batch = self._batch
+        batch.rows.append(row)
+        batch.numbers.append(self.next_number)
+        batch.ids.append(self.next_number if id_ is None else id_)
         if excerpt is not None:
-            self._excerpts.append(excerpt)
+            batch.excerpts.append(excerpt)
         if time is not None:
-            self._times.append(time)
+            batch.times.append(time)
         self.next_number += 1
 
     def reject(self, line: int, reason: str, record: bytes | str) -> None:
         """Note a record that cannot be used."""
-        self._rejects.append(
-            Reject(self._source, line, self.next_number, reason, beginning(record))
-        )
+        shown = beginning(record)
+        self._batch.rejects.append(Reject(self._source, line, self.next_number, reason, shown))
         self.next_number += 1
 
     def take(self) -> Records:
         """Return what was gathered, and begin the next batch."""
-        rows = self._rows_of(self._rows)
-        records = Records(
-            rows, self._numbers, self._ids, self._excerpts, self._rejects, self._times
-        )
-        self._begin()
-        return records
+        batch, self._batch = self._batch, Records([], [], [])
+        return replace(batch, rows=self._rows_of(batch.rows))
 
 
 class LineReader(Reader):
