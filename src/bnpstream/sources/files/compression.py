@@ -2,41 +2,64 @@
 
 import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Protocol
 
 import zstandard
 
 __all__ = ["Unpacker", "find_unpacker", "is_beginning"]
 
-_AT_LEAST = 1 << 20
-"""Bytes that are unpacked at a time, if there are as many."""
+_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_AT_MOST = 1 << 20
+# zstd unpacks all that it is given, and 4 bytes may become 128 kB: these become 8 MB at most.
+_ZSTD_AT_ONCE = 256
 
 
-class _Packing(NamedTuple):
-    name: str
-    magic: bytes
-    member: Callable[[], Any]
-    """Makes what unpacks one member or frame."""
-    at_once: int
-    """Packed bytes that become 8 MB at most: a thousand times as many, or 128 kB for every 4."""
+class _Member(Protocol):
+    """One member or frame of packed data."""
+
+    def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
+        """Return some unpacked bytes, not too many, and the packed ones that are left."""
+
+    @property
+    def is_complete(self) -> bool: ...
 
 
-_PACKINGS = (
-    _Packing("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31), 1 << 13),
-    _Packing(
-        "zstd", b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 8
-    ),
-)
+class _Gzip:
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
+        found = self._member.decompress(data, _AT_MOST)
+        return found, memoryview(self._member.unconsumed_tail or self._member.unused_data)
+
+    @property
+    def is_complete(self) -> bool:
+        return self._member.eof
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+
+    def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
+        given, left = data[:_ZSTD_AT_ONCE], data[_ZSTD_AT_ONCE:]
+        found = self._frame.decompress(given)
+        if self._frame.unused_data:
+            left = data[len(given) - len(self._frame.unused_data) :]
+        return found, left
+
+    @property
+    def is_complete(self) -> bool:
+        return self._frame.eof
 
 
 class Unpacker:
     """Unpacks a sequence of members or frames, some bytes at a time."""
 
-    def __init__(self, path: str, packing: _Packing) -> None:
-        self._path, self._packing = path, packing
-        self._member: Any = None
+    def __init__(self, path: str, name: str, make: Callable[[], _Member]) -> None:
+        self._path, self._name, self._make = path, name, make
+        self._member: _Member | None = None
         self._packed = memoryview(b"")
-        self._damage: Exception | None = None
 
     def feed(self, packed: bytes) -> bytes:
         """Take packed bytes, all earlier ones being unpacked; return the first of them unpacked."""
@@ -45,51 +68,47 @@ class Unpacker:
 
     def take(self) -> bytes:
         """Return the next unpacked bytes; none if more have to be fed."""
-        found: list[bytes] = []
-        n_found = 0
-        while n_found < _AT_LEAST and self._damage is None:
+        found = b""
+        while not found:
             if self._member is None:
                 # Some writers fill blocks with zeros.
                 self._packed = memoryview(bytes(self._packed).lstrip(b"\0"))
-            if not self._packed:
-                break
-            self._member = self._member or self._packing.member()
-            given = self._packed[: self._packing.at_once]
+                if not self._packed:
+                    break
+                self._member = self._make()
+            before = len(self._packed)
             try:
-                found.append(self._member.decompress(given))
+                found, self._packed = self._member.unpack(self._packed)
             except (zlib.error, zstandard.ZstdError) as error:
-                self._damage = error
-                break
-            n_found += len(found[-1])
-            self._packed = self._packed[len(given) - len(self._member.unused_data) :]
-            if self._member.eof:
+                raise ValueError(
+                    f"{self._path}: the {self._name} data are damaged ({error}): fetch it again"
+                ) from error
+            if self._member.is_complete:
                 self._member = None
-        if not n_found and self._damage is not None:
-            raise ValueError(
-                f"{self._path}: the {self._packing.name} data are damaged ({self._damage}): "
-                "fetch it again"
-            ) from self._damage
-        return b"".join(found)
+            elif not found and len(self._packed) == before:
+                break
+        return found
 
     def check_end(self) -> None:
         """Raise ValueError if the file ended inside a member."""
         if self._member is not None:
             raise ValueError(
-                f"{self._path}: the {self._packing.name} data are truncated, the file ends before "
-                "they do: fetch it again"
+                f"{self._path}: the {self._name} data are truncated, the file ends before they do: "
+                "fetch it again"
             )
 
 
 def is_beginning(first: bytes) -> bool:
     """Return whether too few bytes are there to tell how they are packed."""
     return any(
-        len(first) < len(packing.magic) and packing.magic.startswith(first) for packing in _PACKINGS
+        len(first) < len(magic) and magic.startswith(first) for magic in (_GZIP_MAGIC, _ZSTD_MAGIC)
     )
 
 
 def find_unpacker(path: str, first: bytes) -> Unpacker | None:
     """Return what unpacks a file with some first bytes; None if it is not packed."""
-    for packing in _PACKINGS:
-        if first.startswith(packing.magic):
-            return Unpacker(path, packing)
+    if first.startswith(_GZIP_MAGIC):
+        return Unpacker(path, "gzip", _Gzip)
+    if first.startswith(_ZSTD_MAGIC):
+        return Unpacker(path, "zstd", _Zstd)
     return None
