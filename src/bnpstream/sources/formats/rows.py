@@ -50,15 +50,13 @@ class DocumentRows:
 
     def __init__(self, schema: Schema) -> None:
         self._columns: dict[str, int] | None = None
-        self._n_columns = schema.n_features or 0
-        self._is_open = schema.names is None
-        if schema.kind == "counts":
-            if schema.names is None:
-                self._columns = HashedWords(self._n_columns)
-            else:
-                self._columns = {}
-                for column, word in enumerate(schema.names):
-                    self._columns.setdefault(word, column)
+        self._n_columns, self._is_open = schema.n_features or 0, schema.names is None
+        if schema.kind == "counts" and schema.names is None:
+            self._columns = HashedWords(self._n_columns)
+        elif schema.kind == "counts":
+            self._columns = {}
+            for column, word in enumerate(schema.names or ()):
+                self._columns.setdefault(word, column)
 
     def __call__(self, documents: list[dict[str, int]]) -> Any:
         """Return the rows of documents."""
