@@ -384,16 +384,18 @@ def test_directories_that_cannot_be_made(tmp_path):
         fetch("kos", to="/sys")
 
 
-def test_pooch_is_asked_for_where_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pooch, which is missing: pip install 'bnpstream\[fe"):
+def test_requests_is_asked_for_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "requests", None)
+    with pytest.raises(
+        ImportError, match=r"requests, which is missing: pip install 'bnpstream\[fe"
+    ):
         fetch("kos")
 
 
 def test_nothing_is_imported_before_it_is_needed():
     code = (
         "import sys, bnpstream.datasets, bnpstream.cli, bnpstream.cli.datasets;"
-        "print([m for m in ('pooch', 'requests', 'urllib3') if m in sys.modules])"
+        "print([m for m in ('requests', 'urllib3') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from number_files import read, rejects, write
 
-from bnpstream.sources.formats.pair_lines import PairParser
+from bnpstream.sources.formats.pairs import PairReader
 
 SPELLINGS = ["{!r}", "{:.17g}", "{:.16e}", "{:.6g}", "{:.12f}", "{:.3E}", "{:+.15g}"]
 
@@ -44,13 +44,13 @@ def test_numbers_halfway_between_two_doubles(tmp_path):
 
 
 def test_numbers_about_halfway_are_read_with_care(tmp_path, monkeypatch):
-    seen, judge = [], PairParser.judge
+    seen, judge = [], PairReader.judge
 
     def watch(self, line, building):
         seen.append(line)
         return judge(self, line, building)
 
-    monkeypatch.setattr(PairParser, "judge", watch)
+    monkeypatch.setattr(PairReader, "judge", watch)
     whole = 1 << 52
     values([f"{whole}.25", f"{whole}.5"], tmp_path)
     assert set(seen) == {b"1 1:%d.5" % whole}
@@ -64,7 +64,7 @@ def test_odd_numbers(tmp_path, text):
 
 
 def test_usual_numbers_need_no_care(tmp_path, monkeypatch):
-    monkeypatch.delattr(PairParser, "judge")
+    monkeypatch.delattr(PairReader, "judge")
     rng = np.random.default_rng((66, 0))
     texts = [repr(number) for number in rng.normal(size=1000).tolist()]
     assert np.array_equal(values(texts, tmp_path), [float(text) for text in texts])

@@ -9,8 +9,8 @@ from feeding import PACKERS, write
 from bnpstream.sources import Options, open_source
 from bnpstream.sources.files import byte_reader as reading
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.lines import Lines, first_lines
 from bnpstream.sources.files.position import Position
-from bnpstream.sources.formats.lines import Lines, first_lines
 
 
 def cut(path, max_bytes=100):

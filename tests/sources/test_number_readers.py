@@ -27,7 +27,7 @@ from bnpstream.sources import open_source
 from bnpstream.sources.files import byte_reader as reading
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position
-from bnpstream.sources.files.source import FORMATS, _reader_class
+from bnpstream.sources.files.source import FORMATS, reader_class
 from bnpstream.sources.records import Options
 
 CASES = [(format, packer) for format in TEXT_FORMATS for packer in PACKERS] + [("npz", "plain")]
@@ -112,7 +112,7 @@ def test_blocks_may_be_cut_anywhere(tmp_path, monkeypatch, format):
     for cut in range(len(content)):
         monkeypatch.setattr(CutReader, "cut", cut)
         with CutReader(path) as file:
-            reader = _reader_class(format)
+            reader = reader_class(format)
             schema = reader.find_schema(file, Options(**options))
             found = list(reader(file, schema, Options(**options)).batches(4, Position()))
         assert dense(found) == dense(expected)
@@ -327,7 +327,7 @@ def test_kos_is_what_it_is(kos):
 
 
 def test_every_format_here_is_registered():
-    assert {_reader_class(name).format for name in WRITERS} == set(WRITERS) <= set(FORMATS)
+    assert {reader_class(name).format for name in WRITERS} == set(WRITERS) <= set(FORMATS)
 
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
@@ -343,7 +343,7 @@ def test_a_followed_file_may_be_replaced(tmp_path, format):
             yield new[3:]
 
     with Replaced(write(tmp_path, old)) as file:
-        reader, options = _reader_class(format), Options(n_features=9)
+        reader, options = reader_class(format), Options(n_features=9)
         batches = reader(file, reader.find_schema(file, options), options).batches(5, Position())
         if format in ("uci", "mtx"):
             with pytest.raises(ValueError, match="it was cut or replaced while it was read"):

@@ -14,7 +14,7 @@ from scipy import sparse
 from bnpstream.sources import open_source
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position
-from bnpstream.sources.formats import entry_file as entries
+from bnpstream.sources.formats import entries
 from bnpstream.sources.formats.uci import DocwordReader
 from bnpstream.sources.records import Options, Reject
 

@@ -202,3 +202,16 @@ def test_importing_is_quick():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"[]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.jsonl", '{"text": "aa"}\n'), ("a.csv", "x\n1\n")]
+)
+def test_records_with_fields_need_no_compiler(tmp_path, name, content):
+    path = write(tmp_path, name, content)
+    code = (
+        f"import sys, bnpstream.sources as s; next(s.open_source({path!r}).batches());"
+        "print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"False\n"

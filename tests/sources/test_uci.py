@@ -13,7 +13,7 @@ from bnpstream.datasets import find
 from bnpstream.kernels.text.parser import IRREGULAR
 from bnpstream.sources import iter_docword, read_docword, read_vocabulary
 from bnpstream.sources.files import byte_reader as reading
-from bnpstream.sources.formats.entry_file import EntryParser
+from bnpstream.sources.formats.entries import EntryReader
 
 SMALL = "5\n3\n4\n2 1 4\n2 3 1\n4 2 7\n4 3 2\n"
 SMALL_ROWS = [[0, 0, 0], [4, 0, 1], [0, 0, 0], [0, 7, 2], [0, 0, 0]]
@@ -117,13 +117,13 @@ def test_batches_do_not_depend_on_where_blocks_are_cut(
 def test_both_spellings_of_the_parser_agree(tmp_path, monkeypatch, seed):
     text, dense = random_docword(seed)
     monkeypatch.setattr(
-        EntryParser, "parse", lambda _, text, building: building.progress._replace(status=IRREGULAR)
+        EntryReader, "parse", lambda _, text, building: building.progress._replace(status=IRREGULAR)
     )
     assert np.array_equal(read_docword(write(tmp_path, text)).toarray(), dense)
 
 
 def test_a_missing_last_line_end_needs_no_slow_parse(tmp_path, monkeypatch):
-    monkeypatch.delattr(EntryParser, "judge")
+    monkeypatch.delattr(EntryReader, "judge")
     assert read_docword(write(tmp_path, SMALL.rstrip("\n"))).toarray().tolist() == SMALL_ROWS
 
 
@@ -295,7 +295,7 @@ def test_vocabulary_refuses_what_is_not_utf8(tmp_path):
 
 def test_kos_is_what_the_repository_publishes(kos, monkeypatch):
     # The slow spelling is for bad lines only: a sound corpus must never need it.
-    monkeypatch.delattr(EntryParser, "judge")
+    monkeypatch.delattr(EntryReader, "judge")
     counts = read_docword(kos)
     assert counts.shape == (3430, 6906)
     assert counts.nnz == 353_160

@@ -16,7 +16,7 @@ from bnpstream.mixture import survivor
 from bnpstream.runs.description import ClusterDescription
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
-from bnpstream.sources.files.bad_lines import read_lines
+from bnpstream.sources.files.lines import read_lines
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:

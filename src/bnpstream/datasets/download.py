@@ -1,4 +1,4 @@
-"""A downloader for pooch that goes on where an earlier download stopped.
+"""Downloading of one file, which goes on where an earlier download stopped.
 
 What has arrived is kept in NAME.part, and what it is a part of in NAME.part.json: the address, the
 size, and the mark by which the server tells versions of the file apart. The server is asked for the
@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from socket import gaierror
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from requests import Response
 
-__all__ = ["FetchError", "Progress", "ResumingDownloader", "Step"]
+__all__ = ["FetchError", "Progress", "Step", "downloaded"]
 
 _AT_ONCE = 1 << 16
 _SECONDS = 30
@@ -55,112 +56,103 @@ class _Origin(NamedTuple):
     """A strong ETag, else the time of the last change."""
 
 
-class ResumingDownloader:
-    """Downloads one file over HTTP; pooch calls it.
+@contextmanager
+def downloaded(url: str, target: Path, progress: Progress) -> Iterator[tuple[Path, int]]:
+    """Download one file over HTTP; give it, and how many of its bytes were there before.
+
+    When the block ends, the file gets its name. If the block raises FetchError, as the file is not
+    what it should be, nothing is kept, as nothing can be made of it.
 
     Parameters
     ----------
+    url : str
+        Its address.
     target : Path
         What the file is going to be called; its parts are kept beside it.
-    check : callable
-        Takes the path of the whole file, and raises FetchError if it is not what it should be.
-        Then nothing is kept, as nothing can be made of it.
     progress : callable
         Takes a `Step`.
-
-    Attributes
-    ----------
-    resumed_from : int
-        Bytes that were there before.
     """
-
-    def __init__(self, target: Path, check: Callable[[Path], None], progress: Progress) -> None:
-        self._name = target.name
-        self._part = target.with_name(f"{target.name}.part")
-        self._origin_path = target.with_name(f"{target.name}.part.json")
-        self._check, self._progress = check, progress
-        self.resumed_from = 0
-
-    def __call__(self, url: str, output_file: str, pooch: object) -> None:
-        """Download, check, and give the file the name that pooch asks for."""
-        _sweep_up(Path(output_file))
-        with _opened_alone(self._part) as file:
-            self._complete(url, file)
-            file.flush()
-            os.fsync(file.fileno())
-            try:
-                self._check(self._part)
-            except FetchError:
-                self._part.unlink()
-                self._origin_path.unlink(missing_ok=True)
-                raise
-            self._part.replace(output_file)
-            self._origin_path.unlink(missing_ok=True)
-
-    def _complete(self, url: str, file: IO[bytes]) -> None:
-        """Add to the part what it lacks."""
-        origin = self._read_origin()
-        have = file.seek(0, os.SEEK_END) if origin is not None and origin.url == url else 0
-        if origin is not None and have and have == origin.total:
-            self.resumed_from = have
-            return
-        response = _get(url, have, origin)
-        try:
-            if have and not _goes_on(response, have, origin):
-                have = 0
-                if response.status_code != _OK:
-                    response.close()
-                    response = _get(url)
-            if not have:
-                file.truncate(0)
-                origin = _origin_of(url, response)
-                # Cut short by a crash it cannot be read, and the download starts afresh.
-                self._origin_path.write_text(json.dumps(origin._asdict()))
-            self.resumed_from = have
-            self._receive(response, file, have)
-        finally:
-            response.close()
-
-    def _receive(self, response: "Response", file: IO[bytes], have: int) -> None:
-        from urllib3.exceptions import HTTPError
-
-        length = response.headers.get("Content-Length")
-        total = have + int(length) if length is not None else None
-        self._progress(Step(self._name, "downloading", have, total))
-        # As it is sent: some servers call a .gz file a text that is packed for the transfer.
-        chunks = response.raw.stream(_AT_ONCE, decode_content=False)
-        try:
-            for chunk in chunks:
-                file.write(chunk)
-                have += len(chunk)
-                self._progress(Step(self._name, "downloading", have, total))
-        except HTTPError as error:
-            raise self._broken(response.url, have, total) from error
-        if total is not None and have < total:  # of which urllib3 1 says nothing
-            raise self._broken(response.url, have, total)
-
-    def _broken(self, url: str, have: int, total: int | None) -> FetchError:
-        of = "" if total is None else f" of {total:,}"
-        return FetchError(
-            f"{url}: the connection broke after {have:,}{of} bytes, which are kept: "
-            "fetch again to go on from there"
+    part = target.with_name(f"{target.name}.part")
+    origin_path = target.with_name(f"{target.name}.part.json")
+    with _opened_alone(part) as file:
+        have = _complete(
+            file,
+            url,
+            origin_path,
+            lambda done, total: progress(Step(target.name, "downloading", done, total)),
         )
-
-    def _read_origin(self) -> _Origin | None:
+        file.flush()
+        os.fsync(file.fileno())
         try:
-            return _Origin(**json.loads(self._origin_path.read_text()))
-        except (FileNotFoundError, ValueError, TypeError):
-            return None
+            yield part, have
+        except FetchError:
+            part.unlink()
+            origin_path.unlink(missing_ok=True)
+            raise
+        part.replace(target)
+        origin_path.unlink(missing_ok=True)
 
 
-def _sweep_up(own: Path) -> None:
-    """Remove the empty files that pooch made for downloads which were killed.
+def _complete(
+    file: IO[bytes], url: str, origin_path: Path, tell: Callable[[int, int | None], None]
+) -> int:
+    """Add to a part what it lacks; return how much was there before."""
+    origin = _read_origin(origin_path)
+    have = file.seek(0, os.SEEK_END) if origin is not None and origin.url == url else 0
+    if origin is not None and have and have == origin.total:
+        return have
+    response = _get(url, have, origin)
+    try:
+        if have and not _goes_on(response, have, origin):
+            have = 0
+            if response.status_code != _OK:
+                response.close()
+                response = _get(url)
+        if not have:
+            file.truncate(0)
+            length = response.headers.get("Content-Length")
+            total = None if length is None else int(length)
+            origin = _Origin(url, total, _mark(response.headers))
+            # Cut short by a crash it cannot be read, and the download starts afresh.
+            origin_path.write_text(json.dumps(origin._asdict()))
+        _receive(response, file, have, tell)
+    finally:
+        response.close()
+    return have
 
-    One of a download that is going on may be among them: that is replaced in the end all the same.
-    """
-    for path in own.parent.glob("tmp????????"):
-        if path != own and path.is_file() and path.stat().st_size == 0:
-            path.unlink(missing_ok=True)
+
+def _receive(
+    response: "Response", file: IO[bytes], have: int, tell: Callable[[int, int | None], None]
+) -> None:
+    """Write what the server sends to a part."""
+    from urllib3.exceptions import HTTPError
+
+    length = response.headers.get("Content-Length")
+    total = have + int(length) if length is not None else None
+    tell(have, total)
+    # As it is sent: some servers call a .gz file a text that is packed for the transfer.
+    chunks = response.raw.stream(_AT_ONCE, decode_content=False)
+    cause = None
+    try:
+        for chunk in chunks:
+            file.write(chunk)
+            have += len(chunk)
+            tell(have, total)
+    except HTTPError as error:
+        cause = error
+    if cause is not None or (total is not None and have < total):  # urllib3 1 says nothing of it
+        of = "" if total is None else f" of {total:,}"
+        raise FetchError(
+            f"{response.url}: the connection broke after {have:,}{of} bytes, which are kept: "
+            "fetch again to go on from there"
+        ) from cause
+
+
+def _read_origin(path: Path) -> _Origin | None:
+    try:
+        return _Origin(**json.loads(path.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
 
 
 @contextmanager
@@ -182,17 +174,29 @@ def _opened_alone(path: Path) -> Iterator[IO[bytes]]:
                 path.unlink(missing_ok=True)
 
 
+def _requests() -> ModuleType:
+    """Import requests, which takes long and may be missing."""
+    try:
+        import requests
+    except ImportError as error:
+        raise ImportError(
+            "bnpstream.datasets.fetch downloads with requests, which is missing: "
+            "pip install 'bnpstream[fetch]'",
+            name="requests",
+        ) from error
+    return requests
+
+
 def _get(url: str, have: int = 0, origin: _Origin | None = None) -> "Response":
     """Ask for a file from some byte on; raise FetchError if the answer is no."""
-    import requests
-
+    requests = _requests()
     headers = {"Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
         if origin is not None and origin.mark is not None:
             headers["If-Range"] = origin.mark
     try:
-        response = requests.get(url, headers=headers, stream=True, timeout=_SECONDS)
+        response: Response = requests.get(url, headers=headers, stream=True, timeout=_SECONDS)
     except requests.RequestException as error:
         raise FetchError(
             f"{url}: {_reason(error, url)}: check the network and the address, then fetch again, "
@@ -211,10 +215,8 @@ def _get(url: str, have: int = 0, origin: _Origin | None = None) -> "Response":
 
 def _reason(error: BaseException, url: str) -> str:
     """Say in a few words why there is no answer."""
-    import requests
-
     host = urlsplit(url).netloc
-    if isinstance(error, requests.Timeout):
+    if isinstance(error, _requests().Timeout):
         return f"{host} does not answer within {_SECONDS} seconds"
     cause: BaseException | None = error
     while cause is not None:
@@ -238,11 +240,6 @@ def _goes_on(response: "Response", have: int, origin: _Origin | None) -> bool:
     # A server that does not know If-Range would send the rest of another file.
     mark = _mark(response.headers)
     return int(first) == have and same_size and (mark is None or mark == origin.mark)
-
-
-def _origin_of(url: str, response: "Response") -> _Origin:
-    length = response.headers.get("Content-Length")
-    return _Origin(url, None if length is None else int(length), _mark(response.headers))
 
 
 def _mark(headers: Any) -> str | None:

@@ -1,26 +1,22 @@
 """Corpora of the UCI repository, downloaded and checked (needs the extra ``bnpstream[fetch]``)."""
 
 import errno
-import logging
+import gzip
+import hashlib
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from bnpstream.datasets.catalogue import CORPORA, UCI, CorpusFile
-from bnpstream.datasets.checks import Verdict, inspect
-from bnpstream.datasets.download import (
-    ANOTHER,
-    FetchError,
-    Progress,
-    ResumingDownloader,
-    Step,
-)
+from bnpstream.datasets.download import ANOTHER, FetchError, Progress, Step, downloaded
 from bnpstream.datasets.local import data_directory
 
 __all__ = ["Fetched", "FetchedFile", "fetch"]
+
+_AT_ONCE = 1 << 20
 
 
 class FetchedFile(NamedTuple):
@@ -40,6 +36,14 @@ class Fetched(NamedTuple):
 
     folder: Path
     files: tuple[FetchedFile, ...]
+
+
+class _Verdict(NamedTuple):
+    """What was found out about a file."""
+
+    sha256: str
+    problem: str | None
+    """What is wrong with it; None if nothing is."""
 
 
 def fetch(
@@ -77,7 +81,7 @@ def fetch(
     ValueError
         If `name` is another one.
     ImportError
-        If pooch is missing.
+        If requests is missing.
     FetchError
         If there is no network or no such file, if the contents are not the right ones, or if the
         disk does not take them. It is an OSError.
@@ -102,62 +106,65 @@ def fetch(
 
 
 def _fetch_file(folder: Path, known: CorpusFile, base_url: str, tell: Progress) -> FetchedFile:
-    path = folder / known.name
+    path, url = folder / known.name, f"{base_url.rstrip('/')}/{known.name}"
+    resumed_from: int | None = None
     if path.exists():
-        verdict, resumed_from = _inspect(path, known, tell), None
+        verdict = _inspect(path, known, tell)
         if verdict.problem is not None:
             raise FetchError(
                 f"{path}: is there already, but {verdict.problem}: move it away, then fetch again"
             )
     else:
-        verdict, resumed_from = _download(path, known, f"{base_url.rstrip('/')}/{known.name}", tell)
+        with downloaded(url, path, tell) as (part, resumed_from):
+            verdict = _inspect(part, known, tell)
+            if verdict.problem is not None:
+                raise FetchError(
+                    f"{known.name} from {url}: {verdict.problem}: what was downloaded is deleted; "
+                    f"fetch again, and if that fails alike, {ANOTHER}"
+                )
     return FetchedFile(
         path, path.stat().st_size, verdict.sha256, known.sha256 is not None, resumed_from
     )
 
 
-def _download(path: Path, known: CorpusFile, url: str, tell: Progress) -> tuple[Verdict, int]:
-    """Download a file; return what was found out about it, and how much was there before."""
-    found: list[Verdict] = []
+def _inspect(path: Path, known: CorpusFile, tell: Progress) -> _Verdict:
+    """Compare a file with what is known of it.
 
-    def check(part: Path) -> None:
-        found.append(_inspect(part, known, tell))
-        if found[0].problem is not None:
-            raise FetchError(
-                f"{known.name} from {url}: {found[0].problem}: what was downloaded is deleted; "
-                f"fetch again, and if that fails alike, {ANOTHER}"
-            )
-
-    downloader = ResumingDownloader(path, check, tell)
-    with _quiet_pooch() as pooch:
-        pooch.retrieve(url, known.sha256, path.name, path.parent, downloader=downloader)
-    return found[0], downloader.resumed_from
-
-
-def _inspect(path: Path, known: CorpusFile, tell: Progress) -> Verdict:
+    With a known hash nothing else matters. Without one, the file has to unpack to its end, its
+    header has to say what is published, and it needs as many lines.
+    """
     size = path.stat().st_size
     tell(Step(known.name, "checking", size, size))
-    return inspect(path, known)
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if known.sha256 is not None:
+        problem = f"its sha256 is {sha256}, expected {known.sha256}"
+        return _Verdict(sha256, None if sha256 == known.sha256 else problem)
+    # The name on the disk may be that of a download which is not finished.
+    unpacked: Any = gzip.open if known.name.endswith(".gz") else Path.open
+    try:
+        with unpacked(path, "rb") as file:
+            return _Verdict(sha256, _find_problem(file, known))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        return _Verdict(sha256, f"its gzip data are damaged or end early ({error})")
 
 
-@contextmanager
-def _quiet_pooch() -> Iterator[ModuleType]:
-    """Import pooch, which takes long and may be missing, and keep it from writing to the log."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            "bnpstream.datasets.fetch downloads with pooch, which is missing: "
-            "pip install 'bnpstream[fetch]'",
-            name="pooch",
-        ) from error
-    logger: logging.Logger = pooch.get_logger()
-    before = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield pooch
-    finally:
-        logger.setLevel(before)
+def _find_problem(file: IO[bytes], known: CorpusFile) -> str | None:
+    n_lines, last = 0, b"\n"
+    if known.header is not None:
+        head = [file.readline(_AT_ONCE) for _ in known.header]
+        if [line.strip() for line in head] != [b"%d" % number for number in known.header]:
+            found = b" ".join(line.strip() for line in head)[:60].decode("ascii", "replace")
+            expected = " ".join(map(str, known.header))
+            return f"its header (D, W, NNZ) is {found!r}, expected {expected!r}"
+        n_lines = len(head)
+    while data := file.read(_AT_ONCE):
+        n_lines += data.count(b"\n")
+        last = data[-1:]
+    n_lines += last != b"\n"
+    if n_lines != known.n_lines:
+        return f"it has {n_lines:,} lines, expected {known.n_lines:,}"
+    return None
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from distributed import Client, Future
 from scipy.sparse import issparse, vstack
 
 from bnpstream.sources import Options, Partition, Records, Schema, open_source
-from bnpstream.sources.files.partitions import row_groups
-from bnpstream.sources.files.source import files_of
+from bnpstream.sources.files.source import files_of, reader_class
 from bnpstream.sources.protocol import JSON
 from bnpstream.sources.stack import stacked
 
@@ -88,7 +87,7 @@ def find_files(path: str) -> list[Partition]:
     paths = files_of(path)
     if len(paths) > 1 or not paths[0].endswith(PARQUET):
         return [Partition(found) for found in paths]
-    return row_groups(paths[0])
+    return reader_class("parquet").partitions(paths[0])
 
 
 def name_of(partition: Any, number: int) -> str:

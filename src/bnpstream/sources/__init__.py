@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bnpstream.sources.files.source import FORMATS
     from bnpstream.sources.formats.lda_c import read_lda_c
-    from bnpstream.sources.formats.uci import iter_docword, read_docword, read_vocabulary
-    from bnpstream.sources.label_file import read_labels
+    from bnpstream.sources.formats.uci import iter_docword, read_docword
+    from bnpstream.sources.lists import read_labels, read_vocabulary
     from bnpstream.sources.options import Options
     from bnpstream.sources.protocol import Partition, Source
     from bnpstream.sources.records import Place, Records, Reject, Schema
@@ -18,20 +18,14 @@ if TYPE_CHECKING:
 
 # Where every name lives; imported on first use, as most commands need few of them.
 _HOMES = {
-    "FORMATS": "bnpstream.sources.files.source",
-    "Options": "bnpstream.sources.options",
-    "Partition": "bnpstream.sources.protocol",
-    "Place": "bnpstream.sources.records",
-    "Records": "bnpstream.sources.records",
-    "Reject": "bnpstream.sources.records",
-    "Schema": "bnpstream.sources.records",
-    "Source": "bnpstream.sources.protocol",
-    "iter_docword": "bnpstream.sources.formats.uci",
-    "open_source": "bnpstream.sources.registry",
-    "read_docword": "bnpstream.sources.formats.uci",
-    "read_labels": "bnpstream.sources.label_file",
-    "read_lda_c": "bnpstream.sources.formats.lda_c",
-    "read_vocabulary": "bnpstream.sources.formats.uci",
+    "files.source": ["FORMATS"],
+    "formats.lda_c": ["read_lda_c"],
+    "formats.uci": ["iter_docword", "read_docword"],
+    "lists": ["read_labels", "read_vocabulary"],
+    "options": ["Options"],
+    "protocol": ["Partition", "Source"],
+    "records": ["Place", "Records", "Reject", "Schema"],
+    "registry": ["open_source"],
 }
 
 __all__ = [
@@ -53,6 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'bnpstream.sources' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"bnpstream.sources.{home}"), name)
+    raise AttributeError(f"module 'bnpstream.sources' has no attribute {name!r}")

@@ -12,6 +12,8 @@ Kind = Literal["counts", "table", "documents"]
 
 BEGINNING = 200
 """Characters of a rejected record that are kept."""
+_SHOWN = 80
+"""Characters of it that a message shows."""
 
 
 class Place(NamedTuple):
@@ -63,6 +65,11 @@ class Reject(NamedTuple):
         """Return where it is."""
         return Place(self.source, self.line, self.spot)
 
+    def error(self) -> ValueError:
+        """Describe it as an error to raise, where there are to be no rejects."""
+        shown = self.beginning[:_SHOWN] + ("..." if len(self.beginning) > _SHOWN else "")
+        return ValueError(f"{self.place}: {shown!r}: {self.reason}")
+
     def document(self) -> dict[str, Any]:
         """Return it as JSON, with a line or with a "place"."""
         document = self._asdict()
@@ -78,16 +85,16 @@ class UnusableError(ValueError):
 
 
 def beginning(record: bytes | str) -> str:
-    r"""Return the first characters of a record, whatever its bytes are.
+    r"""Return the first characters of a record, whatever its bytes are; line ends are left out.
 
     Examples
     --------
-    >>> beginning(b"caf\xc3\xa9 \xff")
+    >>> beginning(b"caf\xc3\xa9 \xff\r\n")
     'café \\xff'
     """
     if isinstance(record, bytes):
         # No character of UTF-8 takes more than four bytes.
-        record = record[: 4 * BEGINNING].decode("utf-8", errors="backslashreplace")
+        record = record[: 4 * BEGINNING].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
     return record[:BEGINNING]
 
 

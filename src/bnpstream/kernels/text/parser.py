@@ -85,23 +85,16 @@ def _after_query(text: Any, at: int) -> int:
     return at
 
 
+@entry
 def parse_entries(
     text: Any, start: Progress, before: int, announced: tuple[int, int], rules: Rules, room: Room
-) -> Progress:
+) -> tuple[int, int, int, int, int, int]:
     """Parse lines ``row column value``, sorted by row; rows count from 1.
 
     A row is complete when a later one begins. The line that begins a row of the next batch is left
     for it. `before` is how many rows come before this batch; `announced` are how many rows and
-    entries the file has.
+    entries the file has. Returns the numbers of `Progress`.
     """
-    return Progress(*_parse_entries(text, start, before, announced, rules, room))
-
-
-@entry
-def _parse_entries(
-    text: Any, start: Progress, before: int, announced: tuple[int, int], rules: Rules, room: Room
-) -> tuple[int, int, int, int, int, int]:
-    """Do as `parse_entries` says; return the numbers of `Progress`."""
     columns, values, ends = room
     n_rows, n_announced = announced
     _, at, n_lines, n_records, n_entries, n_seen = start
@@ -155,20 +148,16 @@ def _parse_entries(
     return status, line, n_lines, n_records, n_entries, n_seen
 
 
-def parse_pairs(text: Any, start: Progress, has_labels: bool, rules: Rules, room: Room) -> Progress:
+@entry
+def parse_pairs(
+    text: Any, start: Progress, has_labels: bool, rules: Rules, room: Room
+) -> tuple[int, int, int, int, int, int]:
     """Parse lines ``lead id:value id:value ...``, a record each.
 
     The lead is the number of pairs. With labels it is anything, a query ``qid:number`` may follow,
-    everything from ``#`` on is a comment, and blank lines are none.
+    everything from ``#`` on is a comment, and blank lines are none. Returns the numbers of
+    `Progress`.
     """
-    return Progress(*_parse_pairs(text, start, has_labels, rules, room))
-
-
-@entry
-def _parse_pairs(
-    text: Any, start: Progress, has_labels: bool, rules: Rules, room: Room
-) -> tuple[int, int, int, int, int, int]:
-    """Do as `parse_pairs` says; return the numbers of `Progress`."""
     columns, values, ends = room
     _, at, n_lines, n_records, n_entries, n_seen = start
     line, status = at, ALL_READ

@@ -12,7 +12,7 @@ from pathlib import PurePath
 import orjson
 
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.formats.lines import first_lines
+from bnpstream.sources.files.lines import first_lines
 
 __all__ = ["guess_delimiter", "guess_format"]
 

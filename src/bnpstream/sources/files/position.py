@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple, Self
 
+__all__ = ["Position", "too_short"]
+
 
 class Position(NamedTuple):
     """How far files have been read: all that is needed to go on from there."""
@@ -40,3 +42,11 @@ class Position(NamedTuple):
         raise ValueError(
             f"{value!r} is no position in files: restore it from a copy, or start again"
         )
+
+
+def too_short(path: str, n: int, what: str, n_before: int) -> ValueError:
+    """Say that a file has less than was read of it before, as an error to raise."""
+    return ValueError(
+        f"{path}: it has {n} {what}, but {n_before} were read before: it is not the same file; "
+        "start afresh"
+    )

@@ -18,7 +18,7 @@ from bnpstream.sources.files.position import Position
 from bnpstream.sources.protocol import JSON, Partition, Source
 from bnpstream.sources.records import Options, Place, Records, Schema
 
-__all__ = ["FORMATS", "FileSource", "Reader", "files_of", "open_files"]
+__all__ = ["FORMATS", "FileSource", "Reader", "files_of", "open_files", "reader_class"]
 
 FORMATS = {
     "uci": "bnpstream.sources.formats.uci:DocwordReader",
@@ -58,6 +58,11 @@ class Reader(ABC):
     @abstractmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the records are, without taking any; ValueError says why if unknown."""
+
+    @classmethod
+    def partitions(cls, path: str) -> list[Partition]:
+        """Return what a file can be cut into for workers that read it by themselves."""
+        return [Partition(path)]
 
     @property
     def n_records(self) -> int | None:
@@ -124,7 +129,7 @@ class FileSource(Source):
             raise ValueError(f"{self._call(0)}: there is nothing to read: {what}")
         try:
             name = self.options.format or guess_format(file)
-            reader = _reader_class(name)
+            reader = reader_class(name)
             schema = reader.find_schema(file, self.options)
             if self.options.time_field is not None and "time" not in schema.fields:
                 raise ValueError(
@@ -150,7 +155,7 @@ class FileSource(Source):
             if found == at:
                 return reader
             reader.file.close()
-        return _reader_class(self.schema.format)(self._open(at), self.schema, self.options)
+        return reader_class(self.schema.format)(self._open(at), self.schema, self.options)
 
     def close(self) -> None:
         """Close what was opened to be looked at, if it was not read."""
@@ -245,15 +250,18 @@ class FileSource(Source):
         """Return the files, and of Parquet files the row groups; None if it is only one."""
         if self.follow or "-" in self.paths:
             return None
-        from bnpstream.sources.files.partitions import file_partitions  # here, as few need it
-
-        # Workers need not be in the same directory.
-        paths = [str(Path(path).absolute()) for path in self.paths]
-        parts = [part for path in paths for part in file_partitions(path, self.schema.format)]
+        parts: list[Partition] = []
+        for path in self.paths:
+            name = str(Path(path).absolute())  # workers need not be in the same directory
+            try:
+                parts += reader_class(self.schema.format).partitions(name)
+            except (OSError, ValueError):  # whoever reads it says what is wrong with it
+                parts.append(Partition(name))
         return parts if len(parts) > 1 else None
 
 
-def _reader_class(name: str) -> type[Reader]:
+def reader_class(name: str) -> type[Reader]:
+    """Return what reads the files of a format."""
     if name not in FORMATS:
         raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-__all__ = ["Archive", "ArrayStream", "open_archive"]
+__all__ = ["ArrayStream", "open_archive", "open_array"]
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _DAMAGE = (EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -62,43 +62,19 @@ class ArrayStream:
         return np.frombuffer(found, dtype=self.dtype, count=n)
 
 
-class Archive:
-    """The arrays of an archive.
-
-    Parameters
-    ----------
-    path : str
-        The archive.
-    zipped : ZipFile
-        The same, opened.
-    """
-
-    def __init__(self, path: str, zipped: zipfile.ZipFile) -> None:
-        self._path, self._zipped = path, zipped
-        self._members = set(zipped.namelist())
-
-    def __contains__(self, name: str) -> bool:
-        return f"{name}.npy" in self._members
-
-    def open(self, name: str) -> ArrayStream:
-        """Return an array's elements; several may be taken from at the same time."""
-        with _reporting(self._path):
-            return ArrayStream(self._zipped.open(f"{name}.npy"), f"{self._path}, {name}")
-
-
 @contextmanager
-def open_archive(path: str) -> Iterator[Archive]:
-    """Open an archive of arrays.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or is damaged.
-    """
+def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
+    """Open an archive of arrays; ValueError if it is none, or is damaged."""
     with _reporting(path):
         zipped = zipfile.ZipFile(path)
     with zipped:
-        yield Archive(path, zipped)
+        yield zipped
+
+
+def open_array(zipped: zipfile.ZipFile, name: str) -> ArrayStream:
+    """Return an array of an archive; several may be taken from at the same time."""
+    with _reporting(str(zipped.filename)):
+        return ArrayStream(zipped.open(f"{name}.npy"), f"{zipped.filename}, {name}")
 
 
 @contextmanager

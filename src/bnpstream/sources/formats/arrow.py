@@ -4,19 +4,97 @@ Needs pyarrow. Arrow's stream format may come packed, or by a pipe. Parquet and 
 have their index at the end and need a plain file.
 """
 
+import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from io import BufferedReader, RawIOBase
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.formats.arrow_columns import ColumnReader, column_types, pyarrow
-from bnpstream.sources.formats.field_schemas import schema_of_columns
-from bnpstream.sources.records import Options, Schema
+from bnpstream.sources.files.position import Position, too_short
+from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.fields import Fields
+from bnpstream.sources.formats.record_reader import Gatherer
+from bnpstream.sources.formats.schemas import schema_of_columns
+from bnpstream.sources.protocol import Partition
+from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["ArrowReader", "ParquetReader"]
 
 _FILE_MAGIC = b"ARROW1"
+
+
+class ColumnReader(Reader):
+    """Reads record batches."""
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._fields = Fields(schema, options)
+        self.wanted: list[str] = []
+
+    @abstractmethod
+    def chunks(self, start: int, batch_rows: int) -> Iterator[Any]:
+        """Yield record batches with all columns that are wanted, from a row on."""
+
+    def find_columns(self, names: list[str]) -> None:
+        """Note which columns are to be read; ValueError if one is not there."""
+        fields = self._fields
+        fields.check_there(names, self.file.path)
+        if fields.id not in names:
+            fields.id = None
+        wanted = [*fields.columns, fields.id, fields.time]
+        self.wanted = list(dict.fromkeys(name for name in wanted if name is not None))
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield the records after a position, and the position after each batch."""
+        batch, in_file = Gatherer(self.file.path, self.schema, start.records), start.in_file
+        for chunk in self.chunks(start.in_file, batch_rows):
+            at = 0
+            while at < chunk.num_rows:
+                piece = chunk.slice(at, batch_rows - in_file % batch_rows)
+                self._add(piece, in_file + 1, batch)
+                at, in_file = at + piece.num_rows, in_file + piece.num_rows
+                is_last = at == chunk.num_rows and not self.file.waiting()
+                if in_file % batch_rows == 0 or is_last:
+                    yield batch.take(), Position(batch.next_number, start.file, in_file, in_file)
+        if batch:
+            yield batch.take(), Position(batch.next_number, start.file, in_file, in_file)
+
+    def _add(self, piece: Any, number: int, batch: Gatherer) -> None:
+        """Add rows to a batch; the first one has a number in the file."""
+        fields, nothing = self._fields, [None] * piece.num_rows
+        ids = nothing if fields.id is None else piece.column(fields.id).to_pylist()
+        times = nothing if fields.time is None else _times(piece.column(fields.time))
+        columns = [
+            self._cells(piece.column(name), name, type_)
+            for name, type_ in zip(fields.columns, fields.types, strict=True)
+        ]
+        for line, (id_, time, *cells) in enumerate(zip(ids, times, *columns, strict=True), number):
+            try:
+                if math.inf in cells or -math.inf in cells:
+                    raise UnusableError("a number is infinite")
+                batch.add(fields.parse(id_, time, cells))
+            except UnusableError as error:
+                shown = dict(zip(fields.columns, cells, strict=True))
+                batch.reject(line, str(error), str(shown))
+
+    def _cells(self, column: Any, name: str, type_: str) -> list[Any]:
+        """Return the cells of a column, None where missing."""
+        if type_ != "number":
+            cells: list[Any] = column.to_pylist()
+            is_map = type_ == "counts" and _pyarrow("pyarrow.types").is_map(column.type)
+            return [cell and dict(cell) for cell in cells] if is_map else cells
+        pa = _pyarrow()
+        try:
+            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise ValueError(
+                f"{self.file.path}: column {name!r} is of type {column.type}, not of numbers"
+            ) from error
+        return [None if number != number else number for number in numbers.tolist()]
 
 
 class ParquetReader(ColumnReader):
@@ -28,7 +106,17 @@ class ParquetReader(ColumnReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
         with _open_parquet(file) as parquet:
-            return schema_of_columns(cls.format, column_types(parquet.schema_arrow), options, file)
+            return schema_of_columns(cls.format, _types(parquet.schema_arrow), options, file)
+
+    @classmethod
+    def partitions(cls, path: str) -> list[Partition]:
+        """Return the row groups of a file."""
+        with _pyarrow("pyarrow.parquet").ParquetFile(path) as file:
+            sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        return [
+            Partition(path, Position(first, 0, first, first)._asdict(), first, size)
+            for first, size in zip(accumulate(sizes, initial=0), sizes, strict=False)
+        ]
 
     @property
     def n_records(self) -> int | None:
@@ -45,7 +133,8 @@ class ParquetReader(ColumnReader):
             before = 0
             while groups and before + metadata.row_group(groups[0]).num_rows <= start:
                 before += metadata.row_group(groups.pop(0)).num_rows
-            _check_length(self.file.path, metadata.num_rows, start)
+            if metadata.num_rows < start:
+                raise too_short(self.file.path, metadata.num_rows, "rows", start)
             for chunk in parquet.iter_batches(
                 batch_size=batch_rows, row_groups=groups, columns=self.wanted
             ):
@@ -64,14 +153,14 @@ class ArrowReader(ColumnReader):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
-        pa = pyarrow()
+        pa = _pyarrow()
         with _errors_named(file):
             if _is_file_format(file):
                 with pa.memory_map(file.path) as mapped:
                     found = pa.ipc.open_file(mapped).schema
             else:
                 found = pa.ipc.read_schema(pa.py_buffer(file.peek()))
-        return schema_of_columns(cls.format, column_types(found), options, file)
+        return schema_of_columns(cls.format, _types(found), options, file)
 
     def chunks(self, start: int, batch_rows: int) -> Iterator[Any]:
         """Yield record batches, from a row on."""
@@ -82,10 +171,11 @@ class ArrowReader(ColumnReader):
                 if after > start:
                     yield chunk.select(self.wanted).slice(max(0, start - before))
                 before = after
-        _check_length(self.file.path, before, start)
+        if before < start:
+            raise too_short(self.file.path, before, "rows", start)
 
     def _stored_chunks(self) -> Iterator[Any]:
-        pa = pyarrow()
+        pa = _pyarrow()
         if _is_file_format(self.file):
             with pa.memory_map(self.file.path) as mapped, pa.ipc.open_file(mapped) as opened:
                 self.find_columns(opened.schema.names)
@@ -116,18 +206,27 @@ class _Raw(RawIOBase):
         return n
 
 
+def _pyarrow(module: str = "pyarrow") -> Any:
+    """Import a module of pyarrow; ImportError says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        message = "Parquet and Arrow need pyarrow: pip install 'bnpstream[arrow]'"
+        raise ImportError(message) from error
+
+
 @contextmanager
 def _errors_named(file: ByteReader) -> Iterator[None]:
     """Say in which file an error of pyarrow was."""
     try:
         yield
-    except pyarrow().ArrowInvalid as error:
+    except _pyarrow().ArrowInvalid as error:
         raise ValueError(f"{file.path}: it is damaged or not in this format: {error}") from error
 
 
 @contextmanager
 def _open_parquet(file: ByteReader) -> Iterator[Any]:
-    parquet = pyarrow("pyarrow.parquet")
+    parquet = _pyarrow("pyarrow.parquet")
     _check_plain(file, "Parquet")
     with _errors_named(file), parquet.ParquetFile(file.path) as opened:
         yield opened
@@ -148,9 +247,34 @@ def _check_plain(file: ByteReader, what: str) -> None:
         )
 
 
-def _check_length(path: str, n_rows: int, start: int) -> None:
-    if n_rows < start:
-        raise ValueError(
-            f"{path}: it has {n_rows} rows, but {start} were read before: it is not the same file; "
-            "start afresh"
-        )
+def _times(column: Any) -> list[Any]:
+    """Return what a column of times has; dates and timestamps as seconds."""
+    pa, is_ = _pyarrow(), _pyarrow("pyarrow.types")
+    if is_.is_timestamp(column.type) or is_.is_date(column.type):
+        # Through microseconds: floats of nanoseconds since 1970 are not exact.
+        micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        return [None if time is None else time / 1e6 for time in micros.to_pylist()]
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _types(schema: Any) -> dict[str, str | None]:
+    """Return the types of the columns as a schema of ours names them."""
+    return {field.name: _type(field.type) for field in schema}
+
+
+def _type(type_: Any) -> str | None:
+    is_ = _pyarrow("pyarrow.types")
+    if is_.is_dictionary(type_):
+        type_ = type_.value_type
+    if is_.is_integer(type_) or is_.is_floating(type_) or is_.is_decimal(type_):
+        return "number"
+    if is_.is_boolean(type_):
+        return "truth"
+    if is_.is_string(type_) or is_.is_large_string(type_) or is_.is_string_view(type_):
+        return "label"
+    if is_.is_map(type_):
+        return "counts" if _type(type_.key_type) == "label" else "other"
+    if is_.is_list(type_) or is_.is_large_list(type_):
+        return "counts" if _type(type_.value_type) == "label" else "other"
+    return None if is_.is_null(type_) else "other"

@@ -6,60 +6,66 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.position import Position
-from bnpstream.sources.formats.lines import Lines, decode, first_lines
+from bnpstream.sources.files.lines import Lines, first_lines
+from bnpstream.sources.formats.record_reader import decode
 from bnpstream.sources.records import UnusableError
 
-__all__ = ["CsvLines", "PeekedLines", "cut_fields"]
+__all__ = ["CsvLines", "cut_fields"]
 
 
-class CsvLines:
+class CsvLines(Lines):
     """Iterates over the records of a CSV file; a header is handed over and left out.
 
     A quote that is never closed spoils one line and not all that follow: the record is that line.
 
     Parameters
     ----------
-    lines : Lines
-        Lines of the file.
-    delimiter : str
-        Between fields.
+    file : ByteReader
+        The bytes.
     max_bytes : int
         Bytes of a record at most.
+    delimiter : str
+        Between fields.
     take_header : callable, optional
         What to do with the first record of a file, if it is a header.
     """
 
     def __init__(
         self,
-        lines: Lines,
-        delimiter: str,
+        file: ByteReader,
         max_bytes: int,
+        delimiter: str,
         take_header: Callable[[bytes], None] | None = None,
     ) -> None:
-        self._lines, self._delimiter, self._max_bytes = lines, delimiter, max_bytes
-        self._take_header = take_header
+        super().__init__(file, max_bytes)
+        self._delimiter, self._take_header = delimiter, take_header
         # Python's own limit holds for all of a process, so it is only ever raised.
         csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
-        self._header_due = False
-        self._again: deque[tuple[bytes, int, int]] = deque()
-        self.began = self.number = self.offset = self.begun = 0
+        self._looks_ahead = self._header_due = False
+        self._again: deque[tuple[bytes, int, int, int]] = deque()
+        self._began = 0
+
+    def look_ahead(self, *, at_least: int = 1) -> Iterator[bytes]:
+        """Yield the first records of the file without taking them."""
+        self._lines, self._looks_ahead = first_lines(self._file, at_least=at_least)[::-1], True
+        return iter(self)
+
+    def _take_block(self) -> bool:
+        return not self._looks_ahead and super()._take_block()
+
+    @property
+    def began(self) -> int:
+        """Return the number of the line that the last record began with."""
+        return self._began
 
     def ready(self) -> bool:
         """Return whether the first line of the next record is there, without waiting for it."""
-        return bool(self._again) or self._lines.ready()
-
-    def enter(self, start: Position) -> None:
-        """Go to a position that an earlier reading has seen."""
-        self._lines.enter(start)
-        self.number, self.offset = self._lines.number, self._lines.offset
+        return bool(self._again) or super().ready()
 
     def __iter__(self) -> Iterator[bytes]:
-        for entry in self._entries():
-            record, self.number, self.offset = entry
-            self.began = self.number
+        for record in self._each_line():
+            self._began = self.number
             if self.number == 1:
-                self.begun += 1
                 self._header_due = self._take_header is not None
             if b'"' in record:
                 record = self._close(record)
@@ -70,51 +76,42 @@ class CsvLines:
             else:
                 yield record
 
-    def _entries(self) -> Iterator[tuple[bytes, int, int]]:
-        """Yield lines, their numbers and the bytes up to their ends."""
-        lines = iter(self._lines)
+    def _each_line(self) -> Iterator[bytes]:
+        """Yield lines, those first that were put back."""
+        lines = super().__iter__()
         while True:
             if self._again:
-                yield self._again.popleft()
-                continue
-            line = next(lines, None)
-            if line is None:
+                line, self.number, self.offset, self.begun = self._again.popleft()
+                yield line
+            elif (following := next(lines, None)) is not None:
+                yield following
+            else:
                 return
-            yield line, self._lines.number, self._lines.offset
 
     def _close(self, first: bytes) -> bytes:
         """Return a line and those that a quote in it reaches over, if they make a record."""
         state = _state(first, self._delimiter)
+        if state is not _State.OPEN:
+            return first
+        place = self.number, self.offset, self.begun
         lines, n_bytes = [first], len(first)
-        taken: list[tuple[bytes, int, int]] = []
-        for entry in self._entries() if state is _State.OPEN else ():
-            line, number, _ = entry
-            taken.append(entry)
+        taken: list[tuple[bytes, int, int, int]] = []
+        for line in self._each_line():
+            taken.append((line, self.number, self.offset, self.begun))
             lines.append(line)
             n_bytes += len(line) + 1
-            if number == 1 or n_bytes > self._max_bytes:
+            if self.number == 1 or n_bytes > self._max_bytes:
                 break
             # Inside quotes two quotes are a character, so that only others can end them.
             if b'"' in line.replace(b'""', b""):
                 state = _state(b"\n".join(lines), self._delimiter)
                 if state is not _State.OPEN:
                     break
-        if taken and state is _State.WHOLE:
-            _, self.number, self.offset = taken[-1]
+        if state is _State.WHOLE:
             return b"\n".join(lines)
         self._again.extendleft(reversed(taken))
+        self.number, self.offset, self.begun = place
         return first
-
-
-class PeekedLines(Lines):
-    """Iterates over the first lines of a file without taking them."""
-
-    def __init__(self, file: ByteReader, max_bytes: int, *, at_least: int = 1) -> None:
-        super().__init__(file, max_bytes)
-        self._lines = first_lines(file, at_least=at_least)
-
-    def _read(self) -> bool:
-        return False
 
 
 def cut_fields(record: bytes, delimiter: str) -> list[str]:

@@ -17,15 +17,12 @@ from typing import Any, ClassVar
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.detection import guess_delimiter
+from bnpstream.sources.files.lines import first_lines
 from bnpstream.sources.files.position import Position
-from bnpstream.sources.formats.csv_records import CsvLines, PeekedLines, cut_fields
-from bnpstream.sources.formats.document_rows import excerpt_of_text
-from bnpstream.sources.formats.field_schemas import schema_of_columns
-from bnpstream.sources.formats.line_reader import Cut, LineReader
-from bnpstream.sources.formats.lines import PEEKED_RECORDS, Lines, first_lines
-from bnpstream.sources.formats.record_batch import Parsed
-from bnpstream.sources.formats.times import time_in_cell
-from bnpstream.sources.formats.tokenizer import count_words
+from bnpstream.sources.formats.csv_records import CsvLines, cut_fields
+from bnpstream.sources.formats.fields import Fields
+from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, Parsed
+from bnpstream.sources.formats.schemas import schema_of_columns
 from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["CsvReader", "TsvReader"]
@@ -46,12 +43,12 @@ class CsvReader(LineReader):
         super().__init__(file, schema, options)
         self._delimiter = schema.fields["delimiter"]
         self._n_fields = int(schema.fields.get("n_fields", 0))
-        types = schema.types or ()
-        names = schema.names or () if types else ()
+        self._fields = Fields(schema, options, has_typed_cells=True)
         self._read = [
-            partial(_READERS[type_], name) for name, type_ in zip(names, types, strict=True)
+            partial(_READERS[type_], name)
+            for name, type_ in zip(self._fields.columns, self._fields.types, strict=True)
         ]
-        self._all_numbers = set(types) == {"number"}
+        self._all_numbers = set(self._fields.types) == {"number"}
         if self._n_fields:
             self._place(_numbered(self._n_fields))
 
@@ -81,18 +78,16 @@ class CsvReader(LineReader):
         schema = schema_of_columns(cls.format, found, options, file)
         return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
 
-    def cut(self) -> Cut:
+    def cut(self) -> CsvLines:
         """Return the records of the file."""
-        max_bytes = self.options.max_line_bytes
         take_header = self._take_header if "header" in self.schema.fields else None
-        return CsvLines(Lines(self.file, max_bytes), self._delimiter, max_bytes, take_header)
+        return CsvLines(self.file, self.options.max_line_bytes, self._delimiter, take_header)
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after a position, and the position after each batch."""
         if start.line > 0 and "header" in self.schema.fields:
-            max_bytes = self.options.max_line_bytes
-            lines = PeekedLines(self.file, max_bytes)
-            self._take_header(next(iter(CsvLines(lines, self._delimiter, max_bytes))))
+            lines = CsvLines(self.file, self.options.max_line_bytes, self._delimiter)
+            self._take_header(next(lines.look_ahead()))
         return super().batches(batch_rows, start)
 
     def parse(self, line: bytes) -> Parsed:
@@ -100,26 +95,17 @@ class CsvReader(LineReader):
         fields = cut_fields(line, self._delimiter)
         if len(fields) != self._n_fields:
             raise UnusableError(f"{len(fields)} fields, not {self._n_fields}")
-        id_ = None
-        if self._id_at is not None and not (id_ := fields[self._id_at].strip()):
-            if self.options.id_field is not None:
-                raise UnusableError(f"column {self.options.id_field!r}, its id, is empty")
-            id_ = None
-        time = None
-        if self._time_at is not None:
-            time = time_in_cell(fields[self._time_at], self.schema.fields["time"])
-        if self._text_at is not None:
-            text = fields[self._text_at]
-            return Parsed(count_words(text), id_, excerpt_of_text(text), time)
+        id_ = None if self._id_at is None else fields[self._id_at].strip() or None
+        if id_ is None and self.options.id_field is not None:
+            raise UnusableError(f"column {self.options.id_field!r}, its id, is empty")
+        time = None if self._time_at is None else _number_or_text(fields[self._time_at])
         cells = [fields[at] for at in self._columns_at]
+        row: list[Any] | None = None
         if self._all_numbers and b"_" not in line:
-            with suppress(ValueError):
-                row = list(map(float, cells))
-                total = sum(row)
-                if total - total == 0.0:  # none is NaN or infinite
-                    return Parsed(row, id_, time=time)
-        row = [read(cell) for read, cell in zip(self._read, cells, strict=True)]
-        return Parsed(row, id_, time=time)
+            row = _finite_numbers(cells)
+        if row is None:
+            row = [read(cell) for read, cell in zip(self._read, cells, strict=True)]
+        return self._fields.parse(id_, time, row)
 
     def _take_header(self, record: bytes) -> None:
         try:
@@ -129,20 +115,12 @@ class CsvReader(LineReader):
 
     def _place(self, names: list[str]) -> None:
         """Note where the columns are that the schema has."""
+        self._fields.check_there(names, self.file.path)
         at = {name: i for i, name in enumerate(names)}
-        fields = self.schema.fields
-        is_table = self.schema.kind == "table"
-        wanted = self.schema.names or () if is_table else (fields["text"],)
-        for name in (*wanted, *([fields["time"]] if "time" in fields else [])):
-            if name not in at:
-                raise ValueError(
-                    f"{self.file.path}: there is no column {name!r}; there are {', '.join(names)}"
-                )
         self._n_fields = len(names)
-        self._id_at = at.get(fields["id"]) if "id" in fields else None
-        self._time_at = at[fields["time"]] if "time" in fields else None
-        self._text_at = None if is_table else at[fields["text"]]
-        self._columns_at = [at[name] for name in wanted]
+        self._id_at = None if self._fields.id is None else at.get(self._fields.id)
+        self._time_at = None if self._fields.time is None else at[self._fields.time]
+        self._columns_at = [at[name] for name in self._fields.columns]
 
 
 class TsvReader(CsvReader):
@@ -159,9 +137,9 @@ def _find_delimiter(file: ByteReader) -> str:
 
 def _first_records(file: ByteReader, options: Options, delimiter: str) -> list[list[str]]:
     """Return the fields of the first records, without those that would be rejected."""
-    lines = PeekedLines(file, options.max_line_bytes, at_least=2)
+    lines = CsvLines(file, options.max_line_bytes, delimiter).look_ahead(at_least=2)
     records = []
-    for record in islice(CsvLines(lines, delimiter, options.max_line_bytes), PEEKED_RECORDS):
+    for record in islice(lines, PEEKED_RECORDS):
         with suppress(UnusableError):
             records.append(cut_fields(record, delimiter))
     if not records:
@@ -232,6 +210,16 @@ def _is_number(cell: str) -> bool:
     return "_" not in cell
 
 
+def _finite_numbers(cells: list[str]) -> list[float] | None:
+    """Return cells as numbers if all are such, and none is missing."""
+    try:
+        numbers = list(map(float, cells))
+    except ValueError:
+        return None
+    total = sum(numbers)
+    return numbers if total - total == 0.0 else None  # none is NaN or infinite
+
+
 def _read_number(name: str, cell: str) -> float | None:
     if _is_missing(cell):
         return None
@@ -253,8 +241,16 @@ def _read_label(name: str, cell: str) -> str | None:
     return None if _is_missing(cell) else cell
 
 
+def _number_or_text(cell: str) -> float | str:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "number": _read_number,
     "truth": _read_truth,
     "label": _read_label,
+    "text": lambda name, cell: cell,
 }

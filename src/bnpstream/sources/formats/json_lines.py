@@ -12,18 +12,10 @@ from typing import Any, ClassVar
 import orjson
 
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.formats.document_rows import (
-    counts_of,
-    excerpt_of_counts,
-    excerpt_of_text,
-)
-from bnpstream.sources.formats.field_schemas import schema_of_columns
-from bnpstream.sources.formats.line_reader import LineReader
-from bnpstream.sources.formats.lines import PEEKED_RECORDS, decode, first_lines
-from bnpstream.sources.formats.record_batch import Parsed
-from bnpstream.sources.formats.table_rows import CellTypes
-from bnpstream.sources.formats.times import time_of
-from bnpstream.sources.formats.tokenizer import count_words
+from bnpstream.sources.files.lines import first_lines
+from bnpstream.sources.formats.fields import Fields
+from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, Parsed, decode
+from bnpstream.sources.formats.schemas import schema_of_columns
 from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["JsonLinesReader"]
@@ -45,10 +37,7 @@ class JsonLinesReader(LineReader):
 
     def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
         super().__init__(file, schema, options)
-        self._id, self._time = schema.fields.get("id"), schema.fields.get("time")
-        self._text, self._counts = schema.fields.get("text"), schema.fields.get("counts")
-        self._names = schema.names or ()
-        self._types = CellTypes(self._names, schema.types or ())
+        self._fields = Fields(schema, options)
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
@@ -57,30 +46,15 @@ class JsonLinesReader(LineReader):
 
     def parse(self, line: bytes) -> Parsed:
         """Return the record of a line."""
-        record = _load(line)
-        id_ = None
-        if self._id is not None:
-            id_ = record.get(self._id)
-            if type(id_) is not str and type(id_) is not int:
-                if self.options.id_field is not None:
-                    raise UnusableError(f"no string or whole number {self._id!r} to be its id")
-                id_ = None
-        time = None if self._time is None else time_of(record.get(self._time), self._time)
-        if self._text is not None:
-            text = record.get(self._text)
-            if type(text) is not str:
-                what = "has no field" if text is None else "has something else than a string as"
-                raise UnusableError(f"{what} {self._text!r}")
-            return Parsed(count_words(text), id_, excerpt_of_text(text), time)
-        if self._counts is not None:
-            if self._counts not in record:
-                raise UnusableError(f"has no field {self._counts!r}")
-            counts = counts_of(record[self._counts])
-            return Parsed(counts, id_, excerpt_of_counts(counts), time)
-        if record.keys().isdisjoint(self._names):
-            raise UnusableError(f"has none of the columns, such as {self._names[0]!r}")
-        cells = self._types.check([record.get(name) for name in self._names])
-        return Parsed(cells, id_, time=time)
+        record, fields = _load(line), self._fields
+        if record.keys().isdisjoint(fields.columns):
+            lacks = "none of the columns, such as" if self.schema.kind == "table" else "no field"
+            raise UnusableError(f"has {lacks} {fields.columns[0]!r}")
+        return fields.parse(
+            None if fields.id is None else record.get(fields.id),
+            None if fields.time is None else record.get(fields.time),
+            [record.get(name) for name in fields.columns],
+        )
 
 
 def _load(line: bytes) -> dict[str, Any]:

@@ -7,28 +7,18 @@ name.
 """
 
 import re
-from collections.abc import Iterator
 from os import PathLike
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from bnpstream.kernels.text.digits import WHOLE
 from bnpstream.kernels.text.parser import Rules
-from bnpstream.sources.files.bad_lines import broken
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.position import Position
-from bnpstream.sources.files.source import Reader
-from bnpstream.sources.formats.number_batches import read_batches
-from bnpstream.sources.formats.number_schemas import number_schema
-from bnpstream.sources.formats.pair_lines import (
-    MOST_COLUMNS,
-    PairParser,
-    Pairs,
-    known_features,
-    survey_file,
-)
-from bnpstream.sources.records import Options, Records, Schema, UnusableError
+from bnpstream.sources.formats.pairs import MOST_COLUMNS, PairReader, Pairs
+from bnpstream.sources.formats.schemas import known_features, number_schema
+from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["LdaCReader", "read_lda_c"]
 
@@ -37,11 +27,27 @@ _LINE = re.compile(rb"\s*([0-9]{1,18})(?:\s+[0-9]{1,18}:[0-9]{1,18})*\s*")
 _NO_LIMIT = 2**62
 
 
-class LdaCParser(PairParser):
-    """Knows what lines ``n id:count id:count ...`` mean."""
+class LdaCReader(PairReader):
+    """Reads the documents of a file in LDA-C format."""
 
+    format: ClassVar[str] = "lda-c"
     has_labels = False
     wording = ("word ids", "words")
+    widest = Schema("lda-c", "counts", MOST_COLUMNS)
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self.rules = Rules(schema.n_features or 0, 0, WHOLE, options.max_line_bytes)
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the user says about columns; else look for the largest word id."""
+        n_words = known_features(options)
+        if n_words is None:
+            n_words = cls.survey_file(file, options).most_id + 1
+            if n_words == 0:
+                raise ValueError(f"{file.path}: no document has a word: give --n-features")
+        return number_schema(cls.format, file, n_words, options)
 
     def is_record(self, line: bytes) -> bool:
         """Return True: row numbers are line numbers."""
@@ -64,27 +70,6 @@ class LdaCParser(PairParser):
         if min(counts, default=1) < 1:
             raise UnusableError("counts of at least 1: leave out words that do not occur")
         return Pairs([int(word) for word, _ in pairs], counts)
-
-
-class LdaCReader(Reader):
-    """Reads the documents of a file in LDA-C format."""
-
-    format = "lda-c"
-
-    @classmethod
-    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the user says about columns; else look for the largest word id."""
-        n_words = known_features(options)
-        if n_words is None:
-            n_words = _count_words(file, options)
-            if n_words == 0:
-                raise ValueError(f"{file.path}: no document has a word: give --n-features")
-        return number_schema(cls.format, file, n_words, options)
-
-    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield documents, and the position after each batch."""
-        parser = _parser(self.schema.n_features or 0, self.options)
-        return read_batches(self.file, parser, self.schema, batch_rows, start)
 
 
 def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.csr_array[np.int64]:
@@ -125,22 +110,10 @@ def read_lda_c(path: str | PathLike[str], n_words: int | None = None) -> sparse.
     options = Options(max_line_bytes=_NO_LIMIT)
     with ByteReader(str(path)) as file:
         if n_words is None:
-            n_words = _count_words(file, options)
-        reader = LdaCReader(file, Schema(LdaCReader.format, "counts", n_words), options)
-        batches: list[sparse.csr_array[np.int64]] = []
-        for records, _ in reader.batches(1024, Position()):
-            if records.rejects:
-                raise broken(records.rejects[0])
-            batches.append(records.rows)
+            n_words = LdaCReader.survey_file(file, options).most_id + 1
+        schema = Schema(LdaCReader.format, "counts", n_words)
+        reader = LdaCReader(file, schema, options)
+        batches: list[sparse.csr_array[np.int64]] = [rows for rows, _ in reader.all_rows()]
     if not batches:
         raise ValueError(f"{path}: the file is empty: expected a line for every document")
     return sparse.vstack(batches, format="csr")
-
-
-def _parser(n_words: int, options: Options) -> LdaCParser:
-    return LdaCParser(Rules(n_words, 0, WHOLE, options.max_line_bytes))
-
-
-def _count_words(file: ByteReader, options: Options) -> int:
-    """Return the largest word id of a file plus one."""
-    return survey_file(file, _parser(MOST_COLUMNS, options)).most_id + 1

@@ -6,17 +6,19 @@ Whole numbers are counts, real ones make a table.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.position import Position
+from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
-from bnpstream.sources.formats.archives import open_archive
-from bnpstream.sources.formats.number_schemas import check_features, number_schema
+from bnpstream.sources.formats.archives import ArrayStream, open_archive, open_array
+from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
 __all__ = ["NpzReader"]
@@ -28,18 +30,18 @@ _NAMES = ("format", "shape", "indptr", "indices", "data")
 class NpzReader(Reader):
     """Reads the rows of a sparse matrix out of an archive of arrays."""
 
-    format = "npz"
+    format: ClassVar[str] = "npz"
 
     def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
         super().__init__(file, schema, options)
-        with _Matrix(file) as matrix:
+        with _open_matrix(file) as matrix:
             self._n_rows = matrix.n_rows
             check_features(file, matrix.n_columns, schema)
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the arrays are."""
-        with _Matrix(file) as matrix:
+        with _open_matrix(file) as matrix:
             return number_schema(
                 cls.format, file, matrix.n_columns, options, is_real=matrix.is_real
             )
@@ -52,7 +54,7 @@ class NpzReader(Reader):
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield rows, and the position after each batch."""
         before = start.records - start.in_file
-        with _Matrix(self.file) as matrix:
+        with _open_matrix(self.file) as matrix:
             first = 0
             while first < matrix.n_rows:
                 until = min(first + batch_rows - first % batch_rows, matrix.n_rows)
@@ -65,10 +67,7 @@ class NpzReader(Reader):
                 self.file.consumed = (self.file.size or 0) * until // matrix.n_rows
                 first = until
             if matrix.n_rows < start.in_file:
-                raise ValueError(
-                    f"{self.file.path}: it has {matrix.n_rows} rows, but {start.in_file} were read "
-                    "before: it is not the same file; start afresh"
-                )
+                raise too_short(self.file.path, matrix.n_rows, "rows", start.in_file)
 
     def _records(
         self, rows: sparse.csr_array, faults: dict[int, tuple[str, str]], first: int, before: int
@@ -89,67 +88,69 @@ class NpzReader(Reader):
         )
 
 
-class _Matrix:
-    """A matrix whose rows are taken in order.
-
-    Parameters
-    ----------
-    file : ByteReader
-        Its path is the archive.
-
-    Raises
-    ------
-    ValueError
-        If the archive has no matrix in compressed rows.
-    """
-
-    def __init__(self, file: ByteReader) -> None:
-        if file.is_live or file.path == "-":
+@contextmanager
+def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
+    """Open the matrix of an archive; ValueError if it has none in compressed rows."""
+    path = file.path
+    if file.is_live or path == "-":
+        raise ValueError(
+            f"{path}: an archive has its contents at the end, so it cannot be read from a pipe or "
+            "while it grows: give a file"
+        )
+    with open_archive(path) as zipped:
+        members = zipped.namelist()
+        missing = [name for name in _NAMES if f"{name}.npy" not in members]
+        if missing:
             raise ValueError(
-                f"{file.path}: an archive has its contents at the end, so it cannot be read from a "
-                "pipe or while it grows: give a file"
+                f"{path}: there is no array {missing[0]!r} in the archive, so it is no sparse "
+                f"matrix: {_CONVERT}"
             )
-        self._path = file.path
-        with ExitStack() as opened:
-            archive = opened.enter_context(open_archive(file.path))
-            missing = [name for name in _NAMES if name not in archive]
-            if missing:
-                raise ValueError(
-                    f"{file.path}: there is no array {missing[0]!r} in the archive, so it is no "
-                    f"sparse matrix: {_CONVERT}"
-                )
-            layout = str(archive.open("format").take(1).astype(str)[0])
-            if layout != "csr":
-                raise ValueError(
-                    f"{file.path}: the matrix is stored as {layout!r}, and not as 'csr', by rows: "
-                    f"{_CONVERT}"
-                )
-            self.n_rows, self.n_columns = map(int, archive.open("shape").take(2))
-            self._bounds, self._indices, self._values = map(archive.open, _NAMES[2:])
-            self._check()
-            self._last = int(self._bounds.take(1)[0])
-            self._opened = opened.pop_all()
+        layout = str(open_array(zipped, "format").take(1).astype(str)[0])
+        if layout != "csr":
+            raise ValueError(
+                f"{path}: the matrix is stored as {layout!r}, and not as 'csr', by rows: {_CONVERT}"
+            )
+        n_rows, n_columns = map(int, open_array(zipped, "shape").take(2))
+        bounds, indices, values = (open_array(zipped, name) for name in _NAMES[2:])
+        if min(n_rows, n_columns) < 1 or {bounds.dtype.kind, indices.dtype.kind} - set("iu"):
+            raise ValueError(f"{path}: it is no matrix of numbers with rows: {_CONVERT}")
+        if values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{path}: the values are of type {values.dtype}, and not numbers: {_CONVERT}"
+            )
+        if bounds.size != n_rows + 1 or indices.size != values.size:
+            raise ValueError(f"{path}: its arrays do not belong together: {_CONVERT}")
+        last = int(bounds.take(1)[0])
+        yield _Matrix(path, n_rows, n_columns, bounds, indices, values, last)
+
+
+@dataclass
+class _Matrix:
+    """A matrix whose rows are taken in order."""
+
+    path: str
+    n_rows: int
+    n_columns: int
+    bounds: ArrayStream
+    indices: ArrayStream
+    values: ArrayStream
+    last: int
+    """Entries behind it."""
 
     @property
     def is_real(self) -> bool:
         """Return whether values are floating-point numbers."""
-        return self._values.dtype.kind == "f"
-
-    def __enter__(self) -> "_Matrix":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._opened.close()
+        return self.values.dtype.kind == "f"
 
     def take(self, n_rows: int) -> tuple[sparse.csr_array, dict[int, tuple[str, str]]]:
         """Return the next rows, and the reason and the beginning of those that have a fault."""
-        bounds = np.concatenate([[self._last], self._bounds.take(n_rows)]).astype(np.int64)
-        if np.any(np.diff(bounds) < 0) or bounds[0] < 0 or bounds[-1] > self._indices.size:
-            raise ValueError(f"{self._path}: the bounds of rows are out of order: {_CONVERT}")
-        self._last = int(bounds[-1])
+        bounds = np.concatenate([[self.last], self.bounds.take(n_rows)]).astype(np.int64)
+        if np.any(np.diff(bounds) < 0) or bounds[0] < 0 or bounds[-1] > self.indices.size:
+            raise ValueError(f"{self.path}: the bounds of rows are out of order: {_CONVERT}")
+        self.last = int(bounds[-1])
         bounds -= bounds[0]
-        columns = self._indices.take(int(bounds[-1]))
-        values = self._values.take(int(bounds[-1]))
+        columns = self.indices.take(int(bounds[-1]))
+        values = self.values.take(int(bounds[-1]))
         faults = self._faults(bounds, columns, values)
         small = max(self.n_columns, int(bounds[-1])) <= np.iinfo(np.int32).max
         index_type = np.int32 if small else np.int64
@@ -165,19 +166,6 @@ class _Matrix:
         rows.sum_duplicates()
         rows.eliminate_zeros()
         return rows, faults
-
-    def _check(self) -> None:
-        """Raise ValueError if the arrays do not belong together."""
-        kinds = self._bounds.dtype.kind + self._indices.dtype.kind
-        if min(self.n_rows, self.n_columns) < 1 or not set(kinds) <= set("iu"):
-            raise ValueError(f"{self._path}: it is no matrix of numbers with rows: {_CONVERT}")
-        if self._values.dtype.kind not in "biuf":
-            raise ValueError(
-                f"{self._path}: the values are of type {self._values.dtype}, and not numbers: "
-                f"{_CONVERT}"
-            )
-        if self._bounds.size != self.n_rows + 1 or self._indices.size != self._values.size:
-            raise ValueError(f"{self._path}: its arrays do not belong together: {_CONVERT}")
 
     def _is_outside(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
         return (columns < 0) | (columns >= self.n_columns)

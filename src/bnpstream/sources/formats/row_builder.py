@@ -1,28 +1,19 @@
 """A batch of rows while it is being read."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from bnpstream.kernels.text.digits import COUNTS, REALS
 from bnpstream.kernels.text.parser import Progress, Room, Rules
-from bnpstream.sources.files.bad_lines import show
-from bnpstream.sources.records import BEGINNING, Reject
+from bnpstream.sources.files.position import Position
+from bnpstream.sources.records import Records, Reject, beginning
 
-__all__ = ["Building", "Taken"]
+__all__ = ["Building"]
 
 _FIRST_ROOM = 1 << 12
-
-
-class Taken(NamedTuple):
-    """Records that are complete."""
-
-    rows: sparse.csr_array[Any]
-    numbers: list[int]
-    """Numbers of the rows in the file, from 0."""
-    rejects: list[Reject]
 
 
 class _Mark(NamedTuple):
@@ -37,27 +28,44 @@ class _Mark(NamedTuple):
 class Building:
     """A batch while it is being read.
 
+    Batches end at multiples of `batch_rows` records of a file.
+
     Parameters
     ----------
     rules : Rules
         What lines may be.
     source : str
         Name of the file.
-    before : int
-        Records that come before those of this file.
+    batch_rows : int
+        Records of a batch at most.
+    start : Position
+        Records of the file before it are not delivered.
+    n_records : int, optional
+        Records of the file, if that is known.
 
     Attributes
     ----------
+    before : int
+        Records that come before those of this file.
     first : int
         Records of the file before this batch.
+    skip : int
+        Records of the file that are not delivered.
+    offset : int
+        Bytes of the file behind it.
+    n_strays : int
+        Lines that strayed from their record.
     progress : Progress
         Where the parser stands.
     room : Room
         What has been parsed; it holds as many records as the batch may have.
     """
 
-    def __init__(self, rules: Rules, source: str, before: int) -> None:
-        self.source, self.before = source, before
+    def __init__(
+        self, rules: Rules, source: str, batch_rows: int, start: Position, n_records: int | None
+    ) -> None:
+        self._source, self._batch_rows, self._n_records = source, batch_rows, n_records
+        self.before, self.skip = start.records - start.in_file, start.in_file
         # Much code that takes sparse matrices, scikit-learn's included, wants 32-bit indices.
         self._index_type = np.int32 if rules.n_columns <= np.iinfo(np.int32).max else np.int64
         self._n_columns, self._has_zeros = rules.n_columns, rules.values == COUNTS
@@ -67,9 +75,11 @@ class Building:
             np.empty(_FIRST_ROOM, dtype=value_type),
             np.empty(0, dtype=np.int64),
         )
-        self.first, self.progress = 0, Progress()
+        self.first = self.offset = self.n_strays = 0
+        self.progress = Progress()
         self._marks: list[_Mark] = []
         self._spoilt = -1
+        self._resize()
 
     @property
     def is_complete(self) -> bool:
@@ -77,18 +87,34 @@ class Building:
         return self.progress.n_records == self.room.ends.size
 
     @property
+    def is_wanted(self) -> bool:
+        """Return whether the batch is to be delivered."""
+        return self.first >= self.skip
+
+    @property
     def current(self) -> int:
         """Return the number in the file of the record that is being read."""
         return self.first + self.progress.n_records
 
-    @property
-    def is_spoilt(self) -> bool:
-        """Return whether the record that is being read is rejected already."""
-        return self._spoilt == self.current
+    def enter(self, start: Position) -> None:
+        """Begin in the middle of the file."""
+        self.first, self.progress = start.in_file, Progress(n_lines=start.line)
+        self._resize()
 
-    def resize(self, n_records: int) -> None:
-        """Let the batch have this many records."""
-        self.room = self.room._replace(ends=np.empty(n_records, dtype=np.int64))
+    def start_file(self) -> None:
+        """Count records and lines anew, with those so far before them."""
+        self.before += self.first
+        self.first, self.skip, self.progress, self._spoilt = 0, 0, Progress(), -1
+        self._resize()
+
+    def _resize(self) -> None:
+        """Let the batch have as many records as it may."""
+        size = self._batch_rows - self.first % self._batch_rows
+        if not self.is_wanted:
+            size = min(size, self.skip - self.first)
+        if self._n_records is not None:
+            size = min(size, self._n_records - self.first)
+        self.room = self.room._replace(ends=np.empty(size, dtype=np.int64))
 
     def grow(self) -> None:
         """Make room for more entries."""
@@ -115,27 +141,36 @@ class Building:
 
     def reject(self, line: bytes, expected: str, *, stray: int | None = None) -> None:
         """Reject the record that is being read, or only a line that strayed from record `stray`."""
-        if stray is None and self.is_spoilt:
+        if stray is not None:
+            self.n_strays += 1
+        elif self._spoilt == self.current:
             return
-        number = self.before + (self.current if stray is None else stray)
-        reject = Reject(
-            self.source,
-            self.progress.n_lines + 1,
-            number,
-            f"expected {expected}",
-            show(line, BEGINNING),
-        )
-        self._marks.append(_Mark(self.current, stray is None, reject))
-        if stray is None:
+        else:
             self._spoilt = self.current
+        number = self.before + (self.current if stray is None else stray)
+        line_number, reason = self.progress.n_lines + 1, f"expected {expected}"
+        reject = Reject(self._source, line_number, number, reason, beginning(line))
+        self._marks.append(_Mark(self.current, stray is None, reject))
 
-    def start_file(self) -> None:
-        """Count records and lines anew, with those so far before them."""
-        self.before += self.first
-        self.first, self.progress, self._spoilt = 0, Progress(), -1
+    def take(self) -> Iterator[Records]:
+        """Take what is complete out of the batch; yield it if it is to be delivered."""
+        is_wanted, records = self.is_wanted, self._take(self.current)
+        self._resize()
+        if is_wanted:
+            yield records
 
-    def take(self, *, is_end: bool = False) -> Taken:
-        """Take what is complete out of the batch; at the end of a broken file, all rejects too."""
+    def take_broken(self) -> Iterator[Records]:
+        """Yield what is complete of a file that breaks off, and all that was rejected."""
+        if not self.is_wanted:
+            return
+        if self._spoilt == self.current:
+            self.close(self.progress.n_records + 1)
+        records = self._take(self._marks[-1].record + 1 if self._marks else 0)
+        if records.numbers or records.rejects:
+            yield records
+
+    def _take(self, marks_before: int) -> Records:
+        """Take records out of the batch, and rejects that go with those before a number."""
         n_records, n_entries = self.progress.n_records, self.progress.n_entries
         columns, values, ends = self.room
         bounds = np.concatenate([[0], ends[:n_records]]).astype(self._index_type)
@@ -147,15 +182,15 @@ class Building:
         rows.sum_duplicates()
         if self._has_zeros:
             rows.eliminate_zeros()
-        numbers = range(self.first, self.first + n_records)
-        done = [mark for mark in self._marks if is_end or mark.record < numbers.stop]
-        spoilt = {mark.record for mark in done if mark.spoils}
-        kept = [number for number in numbers if number not in spoilt]
-        if len(kept) < n_records:
-            rows = rows[[number - self.first for number in kept]]
+        done = [mark for mark in self._marks if mark.record < marks_before]
         self._marks = self._marks[len(done) :]
+        spoilt = {mark.record - self.first for mark in done if mark.spoils}
+        kept = [i for i in range(n_records) if i not in spoilt]
+        if len(kept) < n_records:
+            rows = rows[kept]
+        numbers = [self.before + self.first + i for i in kept]
         columns[: n_entries - used] = columns[used:n_entries]
         values[: n_entries - used] = values[used:n_entries]
         self.first += n_records
         self.progress = self.progress._replace(n_records=0, n_entries=n_entries - used)
-        return Taken(rows, kept, [mark.reject for mark in done])
+        return Records(rows, numbers, list(numbers), rejects=[mark.reject for mark in done])

@@ -7,27 +7,16 @@ and an id that occurs twice is summed.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 from bnpstream.kernels.text.digits import COUNTS, REALS
 from bnpstream.kernels.text.parser import Rules
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.position import Position
-from bnpstream.sources.files.source import Reader
-from bnpstream.sources.formats.line_blocks import first_block
-from bnpstream.sources.formats.number_batches import read_batches
-from bnpstream.sources.formats.number_schemas import number_schema
 from bnpstream.sources.formats.numerals import read_value
-from bnpstream.sources.formats.pair_lines import (
-    MOST_COLUMNS,
-    PairParser,
-    Pairs,
-    known_features,
-    survey,
-    survey_file,
-)
-from bnpstream.sources.records import Options, Records, Schema, UnusableError
+from bnpstream.sources.formats.pairs import MOST_COLUMNS, PairReader, Pairs
+from bnpstream.sources.formats.schemas import known_features, number_schema
+from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["SvmlightReader"]
 
@@ -36,11 +25,36 @@ _ID = re.compile(rb"[0-9]{1,18}")
 _FIRST_ID = "first id"
 
 
-class SvmlightParser(PairParser):
-    """Knows what lines ``label id:value id:value ...`` mean."""
+class SvmlightReader(PairReader):
+    """Reads the records of a file in SVMlight format."""
 
+    format: ClassVar[str] = "svmlight"
     has_labels = True
     wording = ("ids", "columns")
+    widest = Schema("svmlight", "table", MOST_COLUMNS, fields={_FIRST_ID: "0"})
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self.rules = Rules(
+            n_columns=schema.n_features or 0,
+            first_column=int(schema.fields[_FIRST_ID]),
+            values=COUNTS if schema.kind == "counts" else REALS,
+            max_line_bytes=options.max_line_bytes,
+        )
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the first records are; columns are known, or the largest id is looked for."""
+        first = cls.survey_head(file, options)
+        n_features = known_features(options)
+        ids = cls.survey_file(file, options) if n_features is None else first
+        first_id = min(ids.least_id, 1)
+        if n_features is None:
+            n_features = ids.most_id + 1 - first_id
+            if n_features < 1:
+                raise ValueError(f"{file.path}: no record has a value: give --n-features")
+        schema = number_schema(cls.format, file, n_features, options, is_real=first.is_real)
+        return replace(schema, fields={_FIRST_ID: str(first_id)})
 
     def is_record(self, line: bytes) -> bool:
         """Return whether there is more than a comment."""
@@ -66,34 +80,3 @@ class SvmlightParser(PairParser):
         if self.rules.values == COUNTS and min(sound, default=0) < 0:
             raise UnusableError("values of at least 0, as those of the first records are")
         return Pairs([int(pair[0]) for pair in pairs], sound)
-
-
-class SvmlightReader(Reader):
-    """Reads the records of a file in SVMlight format."""
-
-    format = "svmlight"
-
-    @classmethod
-    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the first records are; columns are known, or the largest id is looked for."""
-        parser = SvmlightParser(Rules(MOST_COLUMNS, 0, REALS, options.max_line_bytes))
-        first = survey([first_block(file)], parser)
-        n_features = known_features(options)
-        ids = survey_file(file, parser) if n_features is None else first
-        first_id = min(ids.least_id, 1)
-        if n_features is None:
-            n_features = ids.most_id + 1 - first_id
-            if n_features < 1:
-                raise ValueError(f"{file.path}: no record has a value: give --n-features")
-        schema = number_schema(cls.format, file, n_features, options, is_real=first.is_real)
-        return replace(schema, fields={_FIRST_ID: str(first_id)})
-
-    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield records, and the position after each batch."""
-        rules = Rules(
-            n_columns=self.schema.n_features or 0,
-            first_column=int(self.schema.fields[_FIRST_ID]),
-            values=COUNTS if self.schema.kind == "counts" else REALS,
-            max_line_bytes=self.options.max_line_bytes,
-        )
-        return read_batches(self.file, SvmlightParser(rules), self.schema, batch_rows, start)

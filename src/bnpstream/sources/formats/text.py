@@ -7,11 +7,10 @@ Documents have no ids of their own.
 from typing import ClassVar
 
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.formats.document_rows import excerpt_of_text
-from bnpstream.sources.formats.field_schemas import document_schema
-from bnpstream.sources.formats.line_reader import LineReader
-from bnpstream.sources.formats.lines import decode, first_lines
-from bnpstream.sources.formats.record_batch import Parsed
+from bnpstream.sources.files.lines import first_lines
+from bnpstream.sources.formats.record_reader import LineReader, Parsed, decode
+from bnpstream.sources.formats.rows import excerpt_of_text
+from bnpstream.sources.formats.schemas import document_schema
 from bnpstream.sources.formats.tokenizer import count_words
 from bnpstream.sources.records import Options, Schema
 

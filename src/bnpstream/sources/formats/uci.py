@@ -8,23 +8,19 @@ packed by gzip or zstd, which is recognised by their first bytes and not by the 
 
 from collections.abc import Iterator
 from os import PathLike
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from bnpstream.kernels.text.digits import WHOLE
-from bnpstream.sources.files.bad_lines import broken, unexpected_line
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.position import Position
-from bnpstream.sources.files.source import Reader
-from bnpstream.sources.formats.entry_file import EntryParser, Header, Wording
-from bnpstream.sources.formats.number_batches import read_batches
-from bnpstream.sources.formats.number_schemas import check_features, number_schema
+from bnpstream.sources.files.lines import unexpected_line
+from bnpstream.sources.formats.entries import EntryReader, Header, Wording
 from bnpstream.sources.formats.numerals import read_whole
-from bnpstream.sources.records import Options, Records, Schema
-from bnpstream.sources.vocabulary_file import read_vocabulary
+from bnpstream.sources.records import Options
 
-__all__ = ["DocwordReader", "iter_docword", "read_docword", "read_vocabulary"]
+__all__ = ["DocwordReader", "iter_docword", "read_docword"]
 
 _HEADER = (("documents D", 1), ("words W", 1), ("entries NNZ", 0))
 # A header has three numbers: memory stays bounded on a file without line ends.
@@ -39,32 +35,28 @@ _WORDING = Wording(
 )
 
 
-class DocwordReader(Reader):
+class DocwordReader(EntryReader):
     """Reads the documents of a docword file."""
 
-    format = "uci"
-
-    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
-        super().__init__(file, schema, options)
-        self._header = _read_header(file)
-        check_features(file, self._header.n_columns, schema)
+    format: ClassVar[str] = "uci"
 
     @classmethod
-    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the header and the vocabulary say."""
-        return number_schema(cls.format, file, _read_header(file).n_columns, options)
-
-    @property
-    def n_records(self) -> int:
-        """Return how many documents the header announces."""
-        return self._header.n_rows
-
-    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield documents, and the position after each batch."""
-        parser = EntryParser(
-            self.file.path, self._header, WHOLE, self.options.max_line_bytes, _WORDING
-        )
-        return read_batches(self.file, parser, self.schema, batch_rows, start)
+    def read_header(cls, file: ByteReader) -> Header:
+        """Return what the first three lines say, without taking them."""
+        lines = file.peek(_HEADER_BYTES, lines=3).split(b"\n")
+        numbers: list[int] = []
+        for what, least in _HEADER:
+            line = lines[len(numbers)] if len(numbers) < len(lines) else b""
+            number = read_whole(line.strip())
+            if number is None or number < least:
+                expected = (
+                    f"the number of {what}, at least {least}: "
+                    "a docword file starts with three lines, D, W and NNZ"
+                )
+                raise unexpected_line(file.path, len(numbers) + 1, line, expected)
+            numbers.append(number)
+        n_documents, n_words, n_entries = numbers
+        return Header(n_documents, n_words, n_entries, 3, WHOLE, _WORDING)
 
 
 def iter_docword(
@@ -111,11 +103,7 @@ def iter_docword(
         raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
     with ByteReader(str(path)) as file:
         schema = DocwordReader.find_schema(file, Options())
-        reader = DocwordReader(file, schema, Options())
-        for records, position in reader.batches(batch_rows, Position()):
-            if records.rejects:
-                raise broken(records.rejects[0])
-            yield records.rows, position.records
+        yield from DocwordReader(file, schema, Options()).all_rows(batch_rows)
 
 
 def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
@@ -147,21 +135,3 @@ def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
     [[4, 1], [0, 0], [0, 5]]
     """
     return sparse.vstack([batch for batch, _ in iter_docword(path)], format="csr")
-
-
-def _read_header(file: ByteReader) -> Header:
-    """Return what the first three lines say, without taking them."""
-    lines = file.peek(_HEADER_BYTES, lines=3).split(b"\n")
-    numbers: list[int] = []
-    for what, least in _HEADER:
-        line = lines[len(numbers)] if len(numbers) < len(lines) else b""
-        number = read_whole(line.strip())
-        if number is None or number < least:
-            expected = (
-                f"the number of {what}, at least {least}: "
-                "a docword file starts with three lines, D, W and NNZ"
-            )
-            raise unexpected_line(file.path, len(numbers) + 1, line, expected)
-        numbers.append(number)
-    n_documents, n_words, n_entries = numbers
-    return Header(n_documents, n_words, n_entries, n_lines=3)

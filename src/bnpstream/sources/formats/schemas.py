@@ -1,14 +1,23 @@
-"""What records are: which field or column is an id, a text, counts, or a cell of a table."""
+"""What records are: documents, tables or counts, by what is found in a file and what users say."""
 
 from collections.abc import Iterable, Mapping
 
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.lists import read_vocabulary
 from bnpstream.sources.records import Options, Schema
 
-__all__ = ["document_schema", "schema_of_columns"]
+__all__ = [
+    "check_features",
+    "document_schema",
+    "known_features",
+    "number_schema",
+    "schema_of_columns",
+]
 
 CELL_TYPES = ("number", "truth", "label")
 _DEFAULT_COUNTS = ("counts", "words")
+MOST_TABLE_COLUMNS = 2000
+"""Rows of a table are dense."""
 
 
 def schema_of_columns(
@@ -79,9 +88,6 @@ def document_schema(name: str, fields: dict[str, str], options: Options) -> Sche
     if options.vocab is not None and options.hash_bits is not None:
         raise ValueError("vocab and hash_bits are both given: give one of them, or neither")
     if options.vocab is not None:
-        # Only here, as most sources need nothing else of that module.
-        from bnpstream.sources.formats.uci import read_vocabulary
-
         names = tuple(read_vocabulary(options.vocab))
         return Schema(name, "counts", len(names), names, fields=fields)
     if options.hash_bits is not None:
@@ -121,3 +127,53 @@ def _check_there(columns: Iterable[str], found: Mapping[str, str | None], path: 
 def _listed(found: Mapping[str, str | None]) -> str:
     shown = ", ".join(list(found)[:20]) or "none"
     return f"there are {shown}" + (", ..." if len(found) > 20 else "")
+
+
+def number_schema(
+    format: str, file: ByteReader, n_features: int, options: Options, *, is_real: bool = False
+) -> Schema:
+    """Return what the records of a file are.
+
+    Parameters
+    ----------
+    format : str
+        Name of the format.
+    file : ByteReader
+        The file, for messages.
+    n_features : int
+        Number of columns.
+    options : Options
+        May name a vocabulary, which has to have as many words.
+    is_real : bool
+        Whether values are any numbers, and not counts.
+    """
+    names = None if options.vocab is None else tuple(read_vocabulary(options.vocab))
+    if names is not None and len(names) != n_features:
+        raise ValueError(
+            f"{options.vocab}: there are {len(names)} words, but {n_features} columns in "
+            f"{file.path}: give the vocabulary of this file"
+        )
+    if not is_real:
+        return Schema(format, "counts", n_features, names)
+    if n_features > MOST_TABLE_COLUMNS:
+        raise ValueError(
+            f"{file.path}: the values are real numbers in {n_features} columns, and tables have at "
+            f"most {MOST_TABLE_COLUMNS}: write counts as whole numbers, or reduce the columns"
+        )
+    return Schema(format, "table", n_features, names, types=("number",) * n_features)
+
+
+def check_features(file: ByteReader, n_features: int, schema: Schema) -> None:
+    """Raise ValueError if a file announces other columns than the source has."""
+    if n_features != schema.n_features:
+        raise ValueError(
+            f"{file.path}: it has {n_features} columns, but the source has {schema.n_features}: "
+            "give files that share a vocabulary"
+        )
+
+
+def known_features(options: Options) -> int | None:
+    """Return how many columns there are if the user says so."""
+    if options.n_features is None and options.vocab is not None:
+        return len(read_vocabulary(options.vocab))
+    return options.n_features

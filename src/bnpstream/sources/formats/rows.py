@@ -1,6 +1,7 @@
-"""Rows of documents: counts by word, or by column."""
+"""Rows of records: counts by word or by column, and cells of a table."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -10,12 +11,25 @@ from scipy import sparse
 from bnpstream.sources.formats.tokenizer import HashedWords
 from bnpstream.sources.records import Schema, UnusableError
 
-__all__ = ["DocumentRows", "counts_of", "excerpt_of_counts", "excerpt_of_text"]
+__all__ = [
+    "CellTypes",
+    "DocumentRows",
+    "counts_of",
+    "excerpt_of_counts",
+    "excerpt_of_text",
+    "gather_cells",
+]
 
 EXCERPT_CHARACTERS, EXCERPT_WORDS = 160, 20
 """What is kept of a document for a person to look at."""
 LARGEST_COUNT = 1 << 53
 """Beyond that floats are no longer exact, and no document is so long."""
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "number": (int, float),
+    "truth": (bool,),
+    "label": (str,),
+}
+_REMEMBERED = 1000
 
 
 class DocumentRows:
@@ -36,15 +50,13 @@ class DocumentRows:
 
     def __init__(self, schema: Schema) -> None:
         self._columns: dict[str, int] | None = None
-        self._n_columns = schema.n_features or 0
-        self._is_open = schema.names is None
-        if schema.kind == "counts":
-            if schema.names is None:
-                self._columns = HashedWords(self._n_columns)
-            else:
-                self._columns = {}
-                for column, word in enumerate(schema.names):
-                    self._columns.setdefault(word, column)
+        self._n_columns, self._is_open = schema.n_features or 0, schema.names is None
+        if schema.kind == "counts" and schema.names is None:
+            self._columns = HashedWords(self._n_columns)
+        elif schema.kind == "counts":
+            self._columns = {}
+            for column, word in enumerate(schema.names or ()):
+                self._columns.setdefault(word, column)
 
     def __call__(self, documents: list[dict[str, int]]) -> Any:
         """Return the rows of documents."""
@@ -127,3 +139,61 @@ def excerpt_of_counts(counts: dict[str, int]) -> str:
     """
     words = sorted(counts, key=counts.__getitem__, reverse=True)[:EXCERPT_WORDS]
     return " ".join(words)[:EXCERPT_CHARACTERS]
+
+
+class CellTypes:
+    """Checks the types of the cells of rows.
+
+    Parameters
+    ----------
+    names, types : sequence of str
+        Of the columns.
+
+    Examples
+    --------
+    >>> CellTypes(("size", "colour"), ("number", "label")).check(["red", "red"])
+    Traceback (most recent call last):
+    bnpstream.sources.records.UnusableError: column 'size' has 'red', not a number
+    """
+
+    def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
+        self._names, self._types = names, types
+        # Few combinations of types ever come, so that most rows take one look.
+        self._sound: set[tuple[type, ...]] = set()
+
+    def check(self, cells: list[Any]) -> list[Any]:
+        """Return the cells of a row, None where missing; UnusableError if a type is wrong."""
+        found = tuple(map(type, cells))
+        if found not in self._sound:
+            for name, type_, cell in zip(self._names, self._types, cells, strict=True):
+                if cell is not None and type(cell) not in _PYTHON_TYPES[type_]:
+                    raise UnusableError(f"column {name!r} has {str(cell)[:40]!r}, not a {type_}")
+            if len(self._sound) < _REMEMBERED:
+                self._sound.add(found)
+        return cells
+
+
+def gather_cells(rows: list[list[Any]], types: Sequence[str]) -> Any:
+    """Return rows as an array of float, NaN where a cell is missing, if all are numbers.
+
+    Otherwise it is one of objects: float, bool, str, or None.
+
+    Examples
+    --------
+    >>> gather_cells([[3, 0.5], [None, 1]], ("number", "number"))
+    array([[3. , 0.5],
+           [nan, 1. ]])
+    >>> gather_cells([[3, "red"], [None, "blue"]], ("number", "label"))
+    array([[3.0, 'red'],
+           [None, 'blue']], dtype=object)
+    """
+    shape = (len(rows), len(types))
+    if set(types) == {"number"}:
+        return np.array(rows, dtype=np.float64).reshape(shape)
+    gathered = np.empty(shape, dtype=object)
+    for column, type_ in enumerate(types):
+        cells = [row[column] for row in rows]
+        if type_ == "number":
+            cells = [None if cell is None else float(cell) for cell in cells]
+        gathered[:, column] = cells
+    return gathered

@@ -1,0 +1,235 @@
+"""Lines of a file with their numbers and offsets: many at a time, singly, or only looked at."""
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from os import PathLike
+from typing import NamedTuple
+
+from bnpstream.sources.files.byte_reader import BLOCK_BYTES, BYTE_ORDER_MARK, ByteReader
+from bnpstream.sources.files.position import Position, too_short
+from bnpstream.sources.records import BEGINNING, Reject, beginning
+
+__all__ = ["Block", "LineBlocks", "Lines", "first_lines", "read_lines", "unexpected_line"]
+
+
+class Block(NamedTuple):
+    """Some lines of a file."""
+
+    text: bytes
+    """Lines, each with its end."""
+    end: int
+    """Bytes of the file behind it once these lines are."""
+    is_new: bool = False
+    """Whether a file that is followed was cut or replaced, and these are its first lines."""
+    is_ended: bool = True
+    """Whether the file has the end of the last line; if not, it is added, and counted."""
+
+
+class LineBlocks:
+    """Iterates over the whole lines of a file, many at a time, in bounded memory.
+
+    Parameters
+    ----------
+    file : ByteReader
+        The bytes.
+    max_line_bytes : int
+        A longer line may lack some bytes; it is still longer than this, and begins its block.
+    start : Position, optional
+        Where an earlier reading of a plain file has been; ValueError if that is shorter.
+    """
+
+    def __init__(
+        self, file: ByteReader, max_line_bytes: int, start: Position | None = None
+    ) -> None:
+        self._file, self._pieces = file, file.blocks()
+        # Two bytes more, so that it is too long without a CR too; and what is shown of a line must
+        # not depend on where blocks end.
+        self._kept_bytes = max(max_line_bytes + 2, 4 * BEGINNING)
+        self._left, self._end, self._is_new = b"", 0, False
+        self._restarts = file.restarts
+        self._blocks: deque[Block] = deque()
+        if start is not None and start.offset is not None:
+            # A last line without its end may count as if it had one.
+            if file.size is not None and file.size + 1 < start.offset:
+                raise too_short(file.path, file.size, "bytes", start.offset)
+            file.seek(start.offset)
+            self._end = start.offset
+
+    def __iter__(self) -> Iterator[Block]:
+        return self
+
+    def __next__(self) -> Block:
+        while not self._blocks:
+            if not self._read():
+                raise StopIteration
+        return self._blocks.popleft()
+
+    def ready(self) -> bool:
+        """Return whether more lines are there, without waiting for them."""
+        while not self._blocks:
+            if not self._file.waiting() or not self._read():
+                return False
+        return True
+
+    def _read(self) -> bool:
+        """Cut the next bytes into lines, keeping the beginning of the last; False at the end."""
+        piece = next(self._pieces, b"")
+        is_new = self._file.restarts != self._restarts
+        if self._left and (is_new or not piece):  # nobody will write its end
+            text = self._left + b"\n"
+            self._blocks.append(Block(text, self._end + 1, self._is_new, is_ended=False))
+            self._left, self._is_new = b"", False
+        if is_new:
+            self._end, self._is_new, self._restarts = 0, True, self._file.restarts
+        until = piece.rfind(b"\n") + 1
+        if until:
+            text = b"".join([self._left, memoryview(piece)[:until]])
+            self._blocks.append(Block(text, self._end + until, self._is_new))
+            self._left, self._is_new = piece[until:], False
+        else:
+            self._left = (self._left + piece)[: self._kept_bytes]
+        self._end += len(piece)
+        return bool(piece or self._blocks)
+
+
+class Lines:
+    """Iterates over the whole lines of a file, without their ends, in bounded memory.
+
+    A line ends by LF or CRLF; the last one may have no end, unless the file is followed. Of a line
+    longer than `max_bytes` at least a little more than that is given, so that its length tells.
+
+    Parameters
+    ----------
+    file : ByteReader
+        The bytes.
+    max_bytes : int
+        Bytes of a line at most.
+
+    Attributes
+    ----------
+    number : int
+        Lines given; it starts again where a file that is followed was cut or replaced.
+    offset : int
+        Bytes given, ends of lines included.
+    begun : int
+        How often the first line of a file was given: more than once if it was cut or replaced.
+    """
+
+    def __init__(self, file: ByteReader, max_bytes: int) -> None:
+        self._file, self._max_bytes = file, max_bytes
+        self.number = self.offset = self.begun = 0
+        self._blocks = LineBlocks(file, max_bytes)
+        self._lines: list[bytes] = []
+        """What is left of a block, the next line being the last."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._lines or self._take_block():
+            line = self._lines.pop()
+            self.number += 1
+            self.offset += len(line) + 1
+            if self.number == 1:
+                self.begun += 1
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            yield line[:-1] if line.endswith(b"\r") else line
+
+    def _take_block(self) -> bool:
+        block = next(self._blocks, None)
+        if block is None:
+            return False
+        if block.is_new:
+            self.number = 0
+        # Of the end and not of what was given, as a long line may lack some bytes.
+        self.offset = block.end - len(block.text) - (not block.is_ended)
+        self._lines = block.text.split(b"\n")[-2::-1]
+        return True
+
+    @property
+    def began(self) -> int:
+        """Return the number of the line that the last record began with."""
+        return self.number
+
+    def ready(self) -> bool:
+        """Return whether the next line is there, without waiting for it."""
+        return bool(self._lines) or self._blocks.ready()
+
+    def enter(self, start: Position) -> None:
+        """Go to a position that an earlier reading has seen; ValueError if the file is shorter."""
+        if start.line == 0:
+            return
+        if self._file.is_plain and start.offset is not None:
+            self._blocks = LineBlocks(self._file, self._max_bytes, start)
+            self.number, self.offset = start.line, start.offset
+            return
+        for _ in Lines.__iter__(self):
+            if self.number == start.line:
+                return
+        raise too_short(self._file.path, self.number, "lines", start.line)
+
+
+def first_lines(file: ByteReader, *, at_least: int = 1, at_most: int | None = None) -> list[bytes]:
+    """Return the first whole lines of a file that are not blank, without taking them.
+
+    Parameters
+    ----------
+    file : ByteReader
+        The bytes.
+    at_least : int
+        Lines that live input is waited for.
+    at_most : int, optional
+        Lines that are enough; None for all.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    for n_bytes in (BLOCK_BYTES, 16 * BLOCK_BYTES):
+        found = file.peek(n_bytes, lines=at_least)
+        lines = found.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+        if not file.ended or len(found) == n_bytes:
+            lines.pop()  # it may go on
+        filled = (line.removesuffix(b"\r") for line in lines if line.strip())
+        if kept := list(islice(filled, at_most)):
+            return kept
+    what = f"no line ends in the first {n_bytes} bytes" if found.strip() else "it is empty"
+    raise ValueError(f"{file.path}: there is no record: {what}")
+
+
+def read_lines(path: str | PathLike[str]) -> list[bytes]:
+    r"""Return the lines of a file, plain, gzip or zstd, without their ends.
+
+    Raises
+    ------
+    ValueError
+        If packed data turn out to be truncated or damaged.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "words")
+    ...     n_bytes = path.write_bytes(gzip.compress(b"senate\r\nhouse\n"))
+    ...     read_lines(path)
+    [b'senate', b'house']
+    """
+    with ByteReader(str(path)) as file:
+        lines = b"".join(file.blocks()).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]
+
+
+def unexpected_line(
+    path: str | PathLike[str], number: int, line: bytes, expected: str
+) -> ValueError:
+    r"""Describe a line that is not what was expected, as an error to raise.
+
+    Examples
+    --------
+    >>> unexpected_line("docword.txt", 7, b"3 1\n", "three whole numbers")
+    ValueError("docword.txt, line 7: '3 1': expected three whole numbers")
+    """
+    return Reject(str(path), number, 0, f"expected {expected}", beginning(line)).error()

@@ -1,0 +1,154 @@
+"""Files of entries ``row column value``, sorted by row, after a header that says how many."""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.text.digits import COUNTS, ONES, REALS, WHOLE
+from bnpstream.kernels.text.parser import Progress, Rules, parse_entries
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.lines import unexpected_line
+from bnpstream.sources.formats.number_reader import NumberReader
+from bnpstream.sources.formats.numerals import read_value, read_whole
+from bnpstream.sources.formats.row_builder import Building
+from bnpstream.sources.formats.schemas import check_features, number_schema
+from bnpstream.sources.records import Options, Schema
+
+__all__ = ["EntryReader", "Header", "Wording"]
+
+MOST_STRAYS = 1000
+"""More entries out of order are no accident: the file is sorted in another way, or not at all."""
+
+
+class Wording(NamedTuple):
+    """What a format calls things, for people."""
+
+    entry: str
+    row: str
+    column: str
+    row_source: str
+    """The line that says how many rows there are."""
+    column_source: str
+    entry_source: str
+
+
+class Header(NamedTuple):
+    """What a file announces: how many rows, columns and entries, and in how many lines it does."""
+
+    n_rows: int
+    n_columns: int
+    n_entries: int
+    n_lines: int
+    values: int
+    """What values are: `ONES`, `WHOLE`, `COUNTS` or `REALS`."""
+    wording: Wording
+
+
+class EntryReader(NumberReader):
+    """Reads the rows of a file of entries."""
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._header = header = self.read_header(file)
+        check_features(file, header.n_columns, schema)
+        self.rules = Rules(header.n_columns, 1, header.values, options.max_line_bytes)
+        self.n_header_lines = header.n_lines
+
+    @classmethod
+    @abstractmethod
+    def read_header(cls, file: ByteReader) -> Header:
+        """Return what the first lines announce, without taking them."""
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the header and the vocabulary say."""
+        header = cls.read_header(file)
+        is_real = header.values == REALS
+        return number_schema(cls.format, file, header.n_columns, options, is_real=is_real)
+
+    @property
+    def n_records(self) -> int:
+        """Return how many rows the header announces."""
+        return self._header.n_rows
+
+    def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
+        """Parse regular lines; return how far that went."""
+        announced = (self._header.n_rows, self._header.n_entries)
+        start, before = building.progress, building.first
+        return Progress(*parse_entries(text, start, before, announced, self.rules, building.room))
+
+    def judge(self, line: bytes, building: Building) -> bool:
+        """Take or reject one entry; return False if it is for the next batch."""
+        fields = line.split()
+        if not fields and len(line) <= self.rules.max_line_bytes:
+            return True
+        header, wording, number = self._header, self._header.wording, building.progress.n_lines + 1
+        if building.progress.n_seen == header.n_entries:
+            expected = f"the end of the file after {header.n_entries} entries, as"
+            expected = f"{expected} {wording.entry_source} announces"
+            raise unexpected_line(self.file.path, number, line, expected)
+        row = read_whole(fields[0]) if fields else None
+        stray = None
+        if row is not None and not building.current < row <= header.n_rows:
+            stray = row - 1 if 1 <= row <= header.n_rows else building.current
+        elif row is not None:
+            building.close(min(row - 1 - building.first, building.room.ends.size))
+            if building.is_complete:
+                return False
+        building.progress = building.progress._replace(n_seen=building.progress.n_seen + 1)
+        numbers = self._numbers(fields)
+        expected = self._expected(len(line), numbers, building.current + 1)
+        if numbers is not None and not expected:
+            building.append([numbers[1] - 1], [numbers[2]])
+            return True
+        if stray is not None and building.n_strays == MOST_STRAYS:
+            raise ValueError(
+                f"{self.file.path}, line {number}: more than {MOST_STRAYS} entries are out of "
+                f"order: sort them by {wording.row}"
+            )
+        building.reject(line, expected, stray=stray)
+        return True
+
+    def check_end(self, building: Building) -> None:
+        """Raise ValueError if entries are missing."""
+        n_seen, n_lines = building.progress.n_seen, building.progress.n_lines
+        if n_seen < self._header.n_entries:
+            raise ValueError(
+                f"{self.file.path}: the file is truncated, it ends after line {n_lines} with "
+                f"{n_seen} entries; expected the {self._header.n_entries} that "
+                f"{self._header.wording.entry_source} announces: fetch it again, or correct the "
+                "header"
+            )
+
+    def _numbers(self, fields: list[bytes]) -> tuple[int, int, float] | None:
+        """Return row, column and value as they are written, or None if they are not."""
+        kind = self.rules.values
+        if len(fields) != (2 if kind == ONES else 3):
+            return None
+        row, column = read_whole(fields[0]), read_whole(fields[1])
+        value = 1 if kind == ONES else read_value(fields[2], kind)
+        return None if row is None or column is None or value is None else (row, column, value)
+
+    def _expected(
+        self, n_bytes: int, numbers: tuple[int, int, float] | None, least_row: int
+    ) -> str:
+        """Say what should be there instead of a line; nothing if it is as it should be."""
+        header, wording, kind = self._header, self._header.wording, self.rules.values
+        if n_bytes > self.rules.max_line_bytes:
+            return f"a line of at most {self.rules.max_line_bytes} bytes"
+        if numbers is None:
+            return wording.entry
+        row, column, value = numbers
+        if not 1 <= row <= header.n_rows:
+            return f"a {wording.row} in 1..{header.n_rows}, as {wording.row_source} announces"
+        if row < least_row:
+            return f"a {wording.row} of at least {least_row}: sort the entries by {wording.row}"
+        if not 1 <= column <= header.n_columns:
+            return (
+                f"a {wording.column} in 1..{header.n_columns}, as {wording.column_source} announces"
+            )
+        if kind == WHOLE and value < 1:
+            return "a count of at least 1: leave out words that do not occur"
+        return "a count of at least 0" if kind == COUNTS and value < 0 else ""

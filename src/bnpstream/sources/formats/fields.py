@@ -1,0 +1,110 @@
+"""Records with fields: what the values of an id, a time, a text, counts or cells make."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bnpstream.sources.formats.record_reader import Parsed
+from bnpstream.sources.formats.rows import (
+    CellTypes,
+    counts_of,
+    excerpt_of_counts,
+    excerpt_of_text,
+)
+from bnpstream.sources.formats.tokenizer import count_words
+from bnpstream.sources.records import Options, Schema, UnusableError
+
+__all__ = ["Fields", "time_of"]
+
+
+class Fields:
+    """Knows what the fields of a record mean.
+
+    Parameters
+    ----------
+    schema : Schema
+        What records are.
+    options : Options
+        Whether an id has to be there.
+    has_typed_cells : bool
+        Whether cells are of the types that the schema names whenever they are there.
+
+    Attributes
+    ----------
+    id, time : str or None
+        Names of the fields that have them.
+    columns : tuple of str
+        Names of the fields that make a row.
+    types : tuple of str
+        What each of these is: "number", "truth", "label", "text" or "counts".
+    """
+
+    def __init__(self, schema: Schema, options: Options, *, has_typed_cells: bool = False) -> None:
+        self.id, self.time = schema.fields.get("id"), schema.fields.get("time")
+        self._needs_id = options.id_field is not None
+        self.columns, self.types = schema.names or (), schema.types or ()
+        self._role = next((role for role in ("text", "counts") if role in schema.fields), None)
+        if self._role is not None:
+            self.columns, self.types = (schema.fields[self._role],), (self._role,)
+        self._check = None if has_typed_cells else CellTypes(self.columns, self.types).check
+
+    def parse(self, id_: Any, time: Any, values: list[Any]) -> Parsed:
+        """Return what a record says by its values, None where missing.
+
+        Raises
+        ------
+        UnusableError
+            If the record is to be rejected.
+        """
+        if type(id_) is not str and type(id_) is not int:
+            if self._needs_id:
+                raise UnusableError(f"no string or whole number {self.id!r} to be its id")
+            id_ = None
+        seconds = None if self.time is None else time_of(time, self.time)
+        if self._role == "text":
+            (text,) = values
+            if type(text) is not str:
+                what = "is missing" if text is None else "has something else than a string"
+                raise UnusableError(f"column {self.columns[0]!r} {what}")
+            return Parsed(count_words(text), id_, excerpt_of_text(text), seconds)
+        if self._role == "counts":
+            counts = counts_of(values[0])
+            return Parsed(counts, id_, excerpt_of_counts(counts), seconds)
+        return Parsed(self._check(values) if self._check else values, id_, None, seconds)
+
+    def check_there(self, names: Sequence[str], path: str) -> None:
+        """Raise ValueError if a file with these columns lacks one that is needed."""
+        needed = [*self.columns, *([] if self.time is None else [self.time])]
+        if self._needs_id and self.id is not None:
+            needed.append(self.id)
+        for name in needed:
+            if name not in names:
+                raise ValueError(
+                    f"{path}: there is no column {name!r}; there are {', '.join(names)}"
+                )
+
+
+def time_of(value: Any, name: str) -> float:
+    """Return the time that a field has, in seconds; UnusableError if it has none.
+
+    A time without a zone is UTC.
+
+    Examples
+    --------
+    >>> time_of(1.5, "at"), time_of("1970-01-02T00:00:00+01:00", "at")
+    (1.5, 82800.0)
+    """
+    if type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if type(value) is str:
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            pass
+        else:
+            return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    if value is None or value == "":
+        raise UnusableError(f"has no time {name!r}")
+    shown = str(value)[:40]
+    raise UnusableError(f"its time {name!r} is {shown!r}, neither seconds nor ISO 8601")

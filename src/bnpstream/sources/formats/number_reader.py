@@ -1,0 +1,141 @@
+"""From lines of numbers to batches of rows: compiled loops where all is regular, else with care."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.text.parser import IRREGULAR, NO_ROOM, Progress, Rules
+from bnpstream.sources.files.lines import Block, LineBlocks
+from bnpstream.sources.files.position import Position, too_short
+from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.row_builder import Building
+from bnpstream.sources.records import Records
+
+__all__ = ["NumberReader"]
+
+_CAREFUL_LINES = 4
+"""Irregular lines are seldom alone, and to enter a loop takes as long as to read one with care."""
+
+
+class NumberReader(Reader):
+    """Reads lines of numbers; what they mean is for the formats to say.
+
+    A file that says how many records it has may be read from its beginning only.
+    """
+
+    rules: Rules
+    n_header_lines: int = 0
+
+    @abstractmethod
+    def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
+        """Parse regular lines; return how far that went."""
+
+    @abstractmethod
+    def judge(self, line: bytes, building: Building) -> bool:
+        """Take or reject one line; return False if it is for the next batch."""
+
+    def check_end(self, building: Building) -> None:
+        """Raise ValueError if this cannot be the end of the file."""
+        return
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield the records after a position, and the position after each batch.
+
+        The file is entered at `start.offset`, or read up to `start.in_file` if that is None.
+        """
+        building = Building(self.rules, self.file.path, batch_rows, start, self.n_records)
+        can_enter = self.n_records is None and self.file.is_plain
+        if can_enter and start.offset is not None:
+            blocks = LineBlocks(self.file, self.rules.max_line_bytes, start)
+            building.enter(start)
+        else:
+            blocks = LineBlocks(self.file, self.rules.max_line_bytes)
+        for records in self.gather(blocks, building):
+            position = Position(
+                records=building.before + building.first,
+                file=start.file,
+                in_file=building.first,
+                line=building.progress.n_lines,
+                offset=building.offset if can_enter else None,
+            )
+            if self.schema.kind == "table":
+                records = replace(records, rows=records.rows.toarray())
+            yield records, position
+
+    def all_rows(self, batch_rows: int = 1024) -> Iterator[tuple[Any, int]]:
+        """Yield all rows, and how many records are behind them; a reject is a ValueError."""
+        for records, position in self.batches(batch_rows, Position()):
+            if records.rejects:
+                raise records.rejects[0].error()
+            yield records.rows, position.records
+
+    def gather(self, blocks: Iterable[Block], building: Building) -> Iterator[Records]:
+        """Yield batches of sparse rows as they are complete.
+
+        A batch also ends where no more bytes are waiting. Where the file breaks off, what is
+        complete comes first, and then the error.
+        """
+        n_header = self.n_header_lines
+        building.progress = building.progress._replace(n_lines=building.progress.n_lines + n_header)
+        try:
+            for block in blocks:
+                if block.is_new:
+                    yield from self._restart(building)
+                at, text = 0, np.frombuffer(block.text, dtype=np.uint8)
+                while n_header and at < text.size:
+                    at, n_header = block.text.index(b"\n", at) + 1, n_header - 1
+                building.progress = building.progress._replace(at=at)
+                while True:
+                    self._advance(block.text, text, building)
+                    building.offset = block.end - (text.size - building.progress.at)
+                    if building.is_complete:
+                        yield from building.take()
+                    elif building.progress.at == text.size:
+                        break
+                del block, text  # before the next ones are read
+                if building.progress.n_records and building.is_wanted and not self.file.waiting():
+                    yield from building.take()
+            self.check_end(building)
+        except ValueError:
+            yield from building.take_broken()
+            raise
+        while self.n_records is not None and building.first < self.n_records:
+            building.close(building.room.ends.size)
+            yield from building.take()
+        if building.progress.n_records:
+            yield from building.take()
+        if not building.is_wanted:
+            raise too_short(self.file.path, building.first, "records", building.skip)
+
+    def _restart(self, building: Building) -> Iterator[Records]:
+        """Yield what is left of a file that was followed, and begin another."""
+        if self.n_records is not None:
+            raise ValueError(
+                f"{self.file.path}: it was cut or replaced while it was read, so that its first "
+                "lines say nothing about the rest: start afresh"
+            )
+        if building.progress.n_records:
+            yield from building.take()
+        building.start_file()
+
+    def _advance(self, raw: bytes, text: NDArray[np.uint8], building: Building) -> None:
+        """Read on until the text ends, the batch is complete, or a few irregular lines are read."""
+        building.progress = self.parse(text, building)
+        if building.progress.status == NO_ROOM:
+            building.grow()
+        if building.progress.status != IRREGULAR:
+            return
+        for _ in range(_CAREFUL_LINES):
+            at = building.progress.at
+            if building.is_complete or at == len(raw):
+                return
+            end = raw.index(b"\n", at)
+            if not self.judge(raw[at:end], building):
+                return
+            building.progress = building.progress._replace(
+                at=end + 1, n_lines=building.progress.n_lines + 1
+            )

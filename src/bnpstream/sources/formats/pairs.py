@@ -1,0 +1,124 @@
+"""Lines of pairs ``id:value``, a record each."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.text.parser import Progress, parse_pairs
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.lines import Block, LineBlocks
+from bnpstream.sources.files.position import Position
+from bnpstream.sources.formats.number_reader import NumberReader
+from bnpstream.sources.formats.row_builder import Building
+from bnpstream.sources.records import Options, Schema, UnusableError
+
+__all__ = ["MOST_COLUMNS", "PairReader", "Pairs", "Survey"]
+
+MOST_COLUMNS = int(np.iinfo(np.int32).max)
+"""Columns that may be while nobody knows how many there are."""
+_SURVEY_ROWS = 4096
+
+
+class Pairs(NamedTuple):
+    """What a line says."""
+
+    ids: Sequence[int]
+    values: Sequence[float]
+
+
+class Survey(NamedTuple):
+    """What occurs in some records."""
+
+    least_id: int
+    most_id: int
+    """-1 if there are no pairs."""
+    is_real: bool
+    """Whether there are values that are no counts."""
+
+
+class PairReader(NumberReader):
+    """Reads lines of pairs."""
+
+    has_labels: ClassVar[bool]
+    """Whether a line begins with a label, or with the number of pairs."""
+    wording: ClassVar[tuple[str, str]]
+    """What the format calls ids and columns."""
+    widest: ClassVar[Schema]
+    """What records may be while nothing is known about them; ids count from 0."""
+
+    @abstractmethod
+    def is_record(self, line: bytes) -> bool:
+        """Return whether a line stands for a record."""
+
+    @abstractmethod
+    def read(self, line: bytes) -> Pairs:
+        """Return what a line says; UnusableError says what it should be."""
+
+    def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
+        """Parse regular lines; return how far that went."""
+        start = building.progress
+        return Progress(*parse_pairs(text, start, self.has_labels, self.rules, building.room))
+
+    def judge(self, line: bytes, building: Building) -> bool:
+        """Take or reject one line."""
+        if not self.is_record(line):
+            return True
+        try:
+            if len(line) > self.rules.max_line_bytes:
+                raise UnusableError(f"a line of at most {self.rules.max_line_bytes} bytes")
+            ids, values = self.read(line)
+            first, n_columns = self.rules.first_column, self.rules.n_columns
+            last = first + n_columns - 1
+            if not all(first <= number <= last for number in ids):
+                ids_name, columns_name = self.wording
+                raise UnusableError(
+                    f"{ids_name} in {first}..{last}, as there are {n_columns} {columns_name}"
+                )
+            building.append([number - first for number in ids], values)
+        except UnusableError as error:
+            building.reject(line, str(error))
+        building.close(building.progress.n_records + 1)
+        return True
+
+    @classmethod
+    def survey_head(cls, file: ByteReader, options: Options) -> Survey:
+        """Return what occurs in the records that a look ahead shows."""
+        ahead = file.peek()
+        until = ahead.rfind(b"\n") + 1
+        head = Block(ahead[:until] if until else ahead + b"\n", until)
+        return cls(file, cls.widest, options)._survey([head])
+
+    @classmethod
+    def survey_file(cls, file: ByteReader, options: Options) -> Survey:
+        """Return what occurs in a whole file, which is opened once more.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be read twice.
+        """
+        if file.is_live or file.path == "-":
+            raise ValueError(
+                f"{file.path}: how many columns there are is not known before the end: "
+                "give --n-features or --vocab"
+            )
+        with ByteReader(file.path) as again:
+            reader = cls(again, cls.widest, options)
+            return reader._survey(LineBlocks(again, options.max_line_bytes))
+
+    def _survey(self, blocks: Iterable[Block]) -> Survey:
+        """Return what occurs in records that can be read."""
+        least, most, is_real = MOST_COLUMNS, -1, False
+        building = Building(self.rules, self.file.path, _SURVEY_ROWS, Position(), None)
+        # What is damaged will be reported when it is read.
+        with suppress(ValueError):
+            for records in self.gather(blocks, building):
+                ids, values = records.rows.indices, records.rows.data
+                least = min(least, int(ids.min(initial=least)))
+                most = max(most, int(ids.max(initial=most)))
+                is_real = is_real or bool(np.any((values < 0) | (values % 1 != 0)))
+        return Survey(least, most, is_real)

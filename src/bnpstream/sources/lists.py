@@ -1,0 +1,90 @@
+"""Files with one item a line: the words of a vocabulary, the labels of documents."""
+
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.sources.files.lines import read_lines, unexpected_line
+
+__all__ = ["read_labels", "read_vocabulary"]
+
+
+def read_vocabulary(path: str | PathLike[str]) -> list[str]:
+    r"""Read the vocabulary of a docword file: one word a line, in the order of their ids.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain, gzip or zstd, in UTF-8.
+
+    Returns
+    -------
+    list of str, length W
+        Word j is the one that docword files call j + 1.
+
+    Raises
+    ------
+    ValueError
+        If a line is empty or is not UTF-8; the message names the file and the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "vocab.txt")
+    ...     n_characters = path.write_text("senate\nhouse\n")
+    ...     read_vocabulary(path)
+    ['senate', 'house']
+    """
+    words = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            word = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise unexpected_line(path, number, line, f"UTF-8 text ({error.reason})") from error
+        if not word:
+            # Skipping it would move every later word to another id.
+            raise unexpected_line(path, number, line, "a word, as line numbers are word ids")
+        words.append(word)
+    return words
+
+
+def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
+    r"""Read the labels of documents: one whole number a line, in the order of the documents.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain, gzip or zstd.
+
+    Returns
+    -------
+    array of intp, shape (D,)
+        Line i + 1, as it is written there.
+
+    Raises
+    ------
+    ValueError
+        If a line is not a whole number; the message names the file and the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "labels.txt")
+    ...     n_characters = path.write_text("1\n1\n20\n")
+    ...     read_labels(path)
+    array([ 1,  1, 20])
+    """
+    from bnpstream.sources.formats.numerals import read_whole  # here, as numba comes with it
+
+    labels = []
+    for number, line in enumerate(read_lines(path), start=1):
+        label = read_whole(line.strip())
+        if label is None:
+            raise unexpected_line(path, number, line, "a whole number, the document's label")
+        labels.append(label)
+    return np.array(labels, dtype=np.intp)
