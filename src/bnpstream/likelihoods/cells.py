@@ -75,7 +75,8 @@ def all_numbers(cells: Floats) -> bool:
     One product instead of several comparisons: what is missing, or too large, shows in the sum.
     """
     flat = cells.reshape(-1)
-    return bool(flat.dot(flat) <= LARGEST)
+    with np.errstate(over="ignore"):
+        return bool(flat.dot(flat) <= LARGEST)
 
 
 def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
