@@ -70,13 +70,8 @@ def _as_matrix(X: Any) -> NDArray[Any]:
 
 
 def all_numbers(cells: Floats) -> bool:
-    """Return whether no cell is missing or too large; False may also be a doubt.
-
-    One product instead of several comparisons: what is missing, or too large, shows in the sum.
-    """
-    flat = cells.reshape(-1)
-    with np.errstate(over="ignore"):
-        return bool(flat.dot(flat) <= LARGEST)
+    """Return whether every cell is a number up to `LARGEST`; NaN fails the comparison."""
+    return bool(np.abs(cells).max(initial=0.0) <= LARGEST)
 
 
 def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
