@@ -25,7 +25,7 @@ SHARE_OF_SHARED, CHANGED = 0.2, 0.2
 HALF_LIVES = (None, 500, 2000)
 BIN = 250
 NEAR = 0.1
-"""Nats a token from the truth that count as recovered."""
+"""Nats per token from the truth that count as recovered."""
 STREAMS = ("new words", "new meanings")
 COLOURS = {None: "#555555", 500: "#d55e00", 2000: "#0072b2"}
 LINES = {None: (0, (4, 1.5)), 500: "-", 2000: "-"}
@@ -145,7 +145,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
         lower.set_xlabel("rows seen")
     place = (phase_rows * 1.02, -0.6)
     axes[0, 0].annotate("topics change", place, color="#777777", fontsize=8)
-    axes[0, 0].set_ylabel("log predictive less the truth's,\nnats a token")
+    axes[0, 0].set_ylabel("log predictive less the truth's,\nnats per token")
     axes[0, 0].set_ylim(-0.65, 0.02)
     axes[1, 0].set_ylabel("live clusters")
     axes[1, 0].set_ylim(0)

@@ -139,7 +139,7 @@ def passes(corpus: Dataset) -> list[dict[str, Any]]:
 
 
 def forgetting(corpus: Dataset) -> list[dict[str, Any]]:
-    """Return what forgetting is worth, in nats a row one step ahead, where nothing drifts."""
+    """Return what forgetting is worth, in nats per row one step ahead, where nothing drifts."""
     pixels, results = digits().counts, []
     for name, counts, half_life, n_orders in (
         ("digits", pixels, 300, 4),
@@ -153,7 +153,7 @@ def forgetting(corpus: Dataset) -> list[dict[str, Any]]:
             )
             gain = (faded - kept) / rows.shape[0]
             results.append({"data": name, "half_life": half_life, "seed": seed, "gain": gain})
-            print(f"{name}, order {seed}: half-life {half_life} gains {gain:.2f} nats a row")
+            print(f"{name}, order {seed}: half-life {half_life} gains {gain:.2f} nats per row")
     return results
 
 
@@ -181,7 +181,7 @@ def _pictures(model: StreamingMixture) -> dict[str, Any]:
 
 def _line(name: str, record: dict[str, Any]) -> str:
     return (
-        f"{name:36s} {record['held_out']:8.2f} nats a document  "
+        f"{name:36s} {record['held_out']:8.2f} nats per document  "
         f"{record['clusters']:6.1f} clusters  NMI {record['nmi']:.3f}, "
         f"of labels_ {record['nmi_arrived']:.3f}; "
         f"early {record['early']:.3f}, late {record['late']:.3f} among their kind"

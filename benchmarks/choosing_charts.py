@@ -50,7 +50,7 @@ def draw_learning(learning: dict[str, Any], path: Path) -> None:
         panel.set(xlabel="alpha of every word", xscale="log")
         panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     left, right = panels
-    left.set_ylabel("held-out log predictive,\nnats a document")
+    left.set_ylabel("held-out log predictive,\nnats per document")
     right.set_ylabel("clusters found")
     right.set_ylim(0, 1.1 * learnt["clusters"])
     right.axhline(learning["true_clusters"], color="#777777", linewidth=0.8)

@@ -28,7 +28,7 @@ STEPS = {
     "read": (reading, "read"),
     "update": (Update, "apply"),
     "copy": (Replica, "working_copy"),
-    "pass": (working, "absorb_sound"),
+    "pass": (working, "sound_parts"),
     "diff": (Added, "between"),
     "pack": (working, "packed"),
 }

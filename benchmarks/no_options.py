@@ -133,7 +133,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
     for name, colour, mark in (("learnt", BLUE, "o"), ("alpha .5", ORANGE, "s")):
         ax.plot(results["documents"], results[name], color=colour, marker=mark, label=name)
     ax.set_xlabel("documents seen")
-    ax.set_ylabel("held-out log predictive, nats a token")
+    ax.set_ylabel("held-out log predictive, nats per token")
     ax.legend(frameon=False)
     figure.savefig(path)
 

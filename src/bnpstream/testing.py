@@ -6,13 +6,13 @@ Each check raises AssertionError with the law it saw broken and the numbers.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import chisquare
 
 from bnpstream.inference import adf
 from bnpstream.inference.visits import visit
-from bnpstream.kernels.arrays import TOTAL_MASS
+from bnpstream.kernels.arrays import TOTAL_MASS, Floats
+from bnpstream.kernels.jit.dispatch import is_registered
 from bnpstream.kernels.measures.rules import log_prior_weights
 from bnpstream.kernels.passes.contributions import contribution_of
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
@@ -21,8 +21,6 @@ from bnpstream.mixture import MixtureState, Model, SiteBuffer, log_joint
 from bnpstream.mixture.sites import totals
 from bnpstream.priors import NormalizedRandomMeasure, Prior, dirichlet_process
 from bnpstream.priors.partitions import set_partitions
-
-Floats = NDArray[np.float64]
 
 ENUMERATED = 5
 """52 partitions: enough to see every law, few enough to integrate one by one."""
@@ -244,9 +242,9 @@ def _dense(batch: Batch) -> Floats:
 
 def _check_encoding(likelihood: Likelihood, X: Any, batch: Batch) -> None:
     rows = _dense(batch)
-    assert rows.ndim == 2, "sufficient statistics must be a matrix, a row an observation"
+    assert rows.ndim == 2, "sufficient statistics must be a matrix with one row per observation"
     assert rows.dtype == np.float64, f"sufficient statistics must be float64, not {rows.dtype}"
-    assert batch.log_base.shape == (len(rows),), "log h(x) must be one number a row"
+    assert batch.log_base.shape == (len(rows),), "log h(x) must be one number per row"
     sums_plainly = type(batch).weighted_sums is Batch.weighted_sums
     assert not (likelihood.paired and sums_plainly), "paired statistics need a PairedBatch"
     assert np.isfinite(rows).all(), "sufficient statistics must be finite"
@@ -399,9 +397,10 @@ def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
     if batch.has_sparse_rows:
         wanted += [log_predictive_of, log_predictive_of_new]
     for function in wanted:
-        known = function.dispatch(parameters) is not function.dispatch(object)
         name = function.__name__
-        assert known, f"{name} must be registered for {parameters.__name__}: specialize"
+        assert is_registered(function, parameters), (
+            f"{name} must be registered for {parameters.__name__}: specialize"
+        )
     state = adf.init(model, batch.n_statistics)
     for _ in adf.run(model, state, batch, adf.Settings(0.1, 1e-4)):
         pass

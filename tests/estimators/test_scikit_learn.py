@@ -158,3 +158,18 @@ def test_the_protocol_of_online_topic_models():
         assert ((model.probabilities_ > 0) & (model.probabilities_ <= 1)).all()
         found.append(model.label_ids_)
     assert adjusted_rand_score(labels, np.concatenate(found)) > 0.95
+
+
+class WithOwnParameter(StreamingMixture):
+    """A subclass with a constructor of its own, which calls that of its parent."""
+
+    def __init__(self, prior="nig", extra=1):
+        super().__init__(prior)
+        self.extra = extra
+
+
+def test_subclasses_may_have_constructors_of_their_own():
+    model = clone(WithOwnParameter(extra=2))
+    assert (model.prior, model.extra, model.revisit) == ("nig", 2, 0)
+    assert model.get_params() == {"prior": "nig", "extra": 2}
+    assert model.fit(np.eye(3, dtype=int)).n_samples_seen_ == 3

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -412,3 +412,23 @@ def test_what_needs_plain_rows_says_so():
         GibbsMixture(PRIOR, Scaled()).fit(X)
     with pytest.raises(ValueError, match="no compiled engine"):
         StreamingMixture(PRIOR, Scaled(), engine="compiled").fit(X)
+
+
+class NoTwinParameters(NamedTuple):
+    rho: float
+
+
+class HalfCompiled(Scaled):
+    """Has parameters for compiled loops, but nothing that says what a row adds."""
+
+    def kernel_parameters(self, n_statistics):
+        return NoTwinParameters(self.rho)
+
+
+def test_latent_families_without_a_compiled_contribution_use_the_reference():
+    rows = scaled_rows(60)
+    half = StreamingMixture(PRIOR, HalfCompiled()).fit(rows)
+    whole = StreamingMixture(PRIOR, Scaled(), engine="reference").fit(rows)
+    assert bits(half.state_) == bits(whole.state_)
+    with pytest.raises(ValueError, match="has no compiled engine"):
+        StreamingMixture(PRIOR, HalfCompiled(), engine="compiled").fit(rows)

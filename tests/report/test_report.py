@@ -51,7 +51,7 @@ def test_the_summary_has_the_numbers():
     for part in (
         "3 clusters in 400 documents",
         "Documents 400 of 404 records",
-        "Evidence a row -30 nats",
+        "Evidence per row -30 nats",
         "Evidence a word -3 nats",
         "Rejected 4 0.99% of all records",
         "Time 1 min 15 s 5 rows a second",
@@ -84,7 +84,7 @@ def test_the_charts_are_text_in_the_colours_of_the_page():
     charts = [a for tag, a in page.elements if tag == "svg" and a.get("role") == "img"]
     assert len(charts) == 4
     assert all(len(chart["aria-label"]) > 20 for chart in charts)
-    for part in ("rows seen", "log predictive, nats a row", "rank of the cluster", "born"):
+    for part in ("rows seen", "log predictive, nats per row", "rank of the cluster", "born"):
         assert part in page.text
     inside = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
     assert not re.search(r"#[0-9a-f]{6}\b", inside)
@@ -101,7 +101,7 @@ def test_half_of_the_clusters_by_their_births():
 
 def test_the_numbers_behind_the_charts():
     text = render_report(small_run())
-    assert "Rows seen Clusters Nats a row Born Merged Died Retired" in Page(text).words()
+    assert "Rows seen Clusters Nats per row Born Merged Died Retired" in Page(text).words()
     table = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", text)
     assert [re.sub(r"<[^>]+>", " ", line).split() for line in table] == [
         ["100", "1", "-40", "3", "0", "0", "0"],

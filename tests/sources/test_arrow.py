@@ -98,7 +98,7 @@ def test_texts_and_counts_become_documents(save):
     assert (reject.line, reject.reason) == (2, "column 'text' is missing")
     records, [reject] = read_all(open_source(path, Options(counts_field="words")))
     assert [row for _, _, row, _ in records] == [{"aa": 2, "b": 1}, {}]
-    assert reject.record == 2
+    assert (reject.record, reject.reason) == (2, "column 'words' is missing")
     records, [reject] = read_all(open_source(path, Options(counts_field="tally")))
     assert [row for _, _, row, _ in records] == [{"aa": 2}, {}]
     assert "negative" in reject.reason

@@ -142,6 +142,16 @@ def test_a_shorter_file_is_not_entered_after_a_cut(tmp_path):
         list(source.batches(start=position))
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.txt"])
+def test_a_file_that_lacks_one_byte_is_not_entered(tmp_path, name):
+    lines = {"a.jsonl": '{"x":1}\n{"x":2}\n', "a.csv": "x\n1\n2\n", "a.txt": "aa\nbb\n"}[name]
+    source = open_source(write(tmp_path, name, lines))
+    [(_, position)] = source.batches()
+    write(tmp_path, name, lines[:-1])
+    with pytest.raises(ValueError, match=f"it has {len(lines) - 1} bytes, but {len(lines)} were"):
+        list(source.batches(start=position))
+
+
 def test_places_are_lines_of_files(tmp_path):
     for part in range(2):
         write(tmp_path, f"{part}.csv", "size,colour\n1,red\nbad\n2,blue\n")

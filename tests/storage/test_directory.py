@@ -18,7 +18,7 @@ from bnpstream.storage import (
     read_tensors,
     write_tensors,
 )
-from bnpstream.storage.logs import JsonLines, Mark, full_segments, read_lines
+from bnpstream.storage.logs import JsonLines, Mark, full_segments, read_logged
 
 ARRAYS = {"masses": np.arange(5.0), "none": np.zeros((0, 3), np.int32), "yes": np.ones(2, bool)}
 
@@ -155,11 +155,13 @@ def test_a_log_shorter_than_the_checkpoint_says_is_named(tmp_path):
 def test_what_killed_writers_left_is_swept_up(tmp_path):
     with RunWriter.create(tmp_path, {}) as writer:
         checkpoint(writer, 10)
-    for name in (".config.json.partial", ".tmpXyZ12A", "state.safetensors.new"):
+    left = (".config.json.partial", ".state.safetensors.7.partial", ".tmpXyZ12A")
+    for name in (*left, "state.safetensors.new", ".report.html.7.partial"):
         (tmp_path / name).write_bytes(b"half")
     RunWriter.resume(tmp_path, marks_of(read_checkpoint(tmp_path).document)).close()
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {
+        ".report.html.7.partial",  # somebody may be writing it: a report takes no lock
         "config.json",
         "lock",
         "state.safetensors",
@@ -193,7 +195,7 @@ def test_a_run_is_begun_again_if_it_was_killed_at_once(tmp_path):
 
 
 def numbers(path, mark):
-    return [record["n"] for record in read_lines(path, mark)]
+    return [record["n"] for record in read_logged(path, mark)]
 
 
 @pytest.mark.parametrize("n_before", [0, 1, 5, 12, 40])

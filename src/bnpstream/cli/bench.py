@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bnpstream.cli.output import print_numbers, write_json
+from bnpstream.cli.output import print_json, print_numbers
 from bnpstream.datasets import synthetic_corpus_blocks
 from bnpstream.runs.feed import Feed
 from bnpstream.runs.options import Pace
@@ -44,7 +44,7 @@ def run_bench(source: list[str] | None, rows: int, as_json: bool) -> None:
             "total_seconds": total,
             "rows_per_second": feed.n_rows / total,
         }
-    (write_json if as_json else print_numbers)(found)
+    (print_json if as_json else print_numbers)(found)
 
 
 def _run(source: list[str], folder: Path, *, limit: bool) -> Feed:

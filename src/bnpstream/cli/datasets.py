@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED
-from bnpstream.cli.output import write_json
+from bnpstream.cli.output import print_json
 from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import data_directory, fetch
@@ -23,7 +23,7 @@ def run_list(as_json: bool) -> None:
     """Print what is known of every corpus."""
     found = [_describe(name) for name in CORPORA]
     if as_json:
-        write_json(found)
+        print_json(found)
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
@@ -65,7 +65,7 @@ def run_fetch(
     # Where `find` does not look, somebody has to say so.
     elsewhere = fetched.folder.parent.resolve() != data_directory().resolve()
     if as_json:
-        write_json(_document(name, fetched, elsewhere))
+        print_json(_document(name, fetched, elsewhere))
     else:
         _print(name, fetched, elsewhere)
 

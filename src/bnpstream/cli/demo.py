@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.sparse import save_npz
 
-from bnpstream.cli.output import write_json
+from bnpstream.cli.output import print_json
 from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import digits
@@ -72,7 +72,7 @@ def run_demo(out: Path, as_json: bool) -> None:
         "report": _report(run, out, console),
     }
     if as_json:
-        write_json(result)
+        print_json(result)
     else:
         _print(result, console)
 

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
-from bnpstream.cli.output import print_numbers, write_json
+from bnpstream.cli.output import print_json, print_numbers
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.runs.feed import Answer, Feed
 from bnpstream.runs.mixture import Mixture
@@ -40,7 +40,7 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
 
         feed, done, about = run_on_cluster(options, given)
         summary = {**summarize(feed, given["out"], done=done), "dask": about}
-    (write_json if as_json else _print)(summary)
+    (print_json if as_json else _print)(summary)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -73,11 +73,11 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
 
 def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     """Return what the options of a command say about a run."""
-    about_source = settings_of(Options, given)
+    about_source = given_for(Options, given)
     if about_source["columns"] is not None:
         names = about_source["columns"].split(",")
         about_source["columns"] = tuple(name.strip() for name in names)
-    about_model = settings_of(ModelOptions, given)
+    about_model = given_for(ModelOptions, given)
     file = None if given.get("config") is None else read_model_file(given["config"])
     model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
     return RunOptions(
@@ -85,7 +85,7 @@ def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     )
 
 
-def settings_of(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+def given_for(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return those options of a command that are fields of a record of settings."""
     return {field.name: given[field.name] for field in fields(record) if field.name in given}
 
@@ -110,7 +110,7 @@ def pace_of(given: dict[str, Any]) -> Pace:
         raise typer.BadParameter("--resume needs --out: the run to go on with")
     if given["strict"] and given["max_rejects"]:
         raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
-    pace = Pace(**settings_of(Pace, given))
+    pace = Pace(**given_for(Pace, given))
     return replace(pace, max_rejects=0) if given["strict"] else pace
 
 

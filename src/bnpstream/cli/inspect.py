@@ -9,7 +9,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from bnpstream.cli.output import print_numbers, write_json, write_line
+from bnpstream.cli.output import print_json, print_numbers, write_line
 from bnpstream.cli.page import Page
 from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
@@ -40,7 +40,7 @@ def run_evaluate(
         lines = read_lines(labels)
         truth = np.array([line.decode(errors="backslashreplace") for line in lines], np.str_)
     records = source_for(fitted, source or ["-"], format=format)
-    (write_json if as_json else print_numbers)(asdict(evaluate(fitted, records, truth)))
+    (print_json if as_json else print_numbers)(asdict(evaluate(fitted, records, truth)))
 
 
 def run_predict(
@@ -82,7 +82,7 @@ def run_clusters(
             )
     if as_json:
         documents = [_as_json(cluster) for cluster in clusters]
-        write_json(documents[0] if id is not None else documents)
+        print_json(documents[0] if id is not None else documents)
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
@@ -151,7 +151,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
         events = [event for event in events if id in (event.id, event.into)]
         if as_json:
             own = [event.record() for event in events]
-            write_json({"id": id, "lives_on_as": lives_on, "events": own})
+            print_json({"id": id, "lives_on_as": lives_on, "events": own})
             return
         fate = "is gone" if lives_on is None else f"lives on as {lives_on}"
         print(f"cluster {id} is there" if lives_on == id else f"cluster {id} {fate}")

@@ -100,14 +100,17 @@ SOURCES = Option(
     'Files, quoted patterns such as "logs/*.gz", or - for standard input.',
     is_argument=True,
 )
-COARSE = Option("coarse", int, "Merge clusters into so many, to look at.", "as they are", least=1)
+COARSE = Option("coarse", int, "Show clusters merged into this many.", "as they are", least=1)
 AS_JSON = switch("as_json", "Print JSON.", "--json")
 CONFIG = Option(
-    "config", Path, "JSON file of these options, as tune writes; they override it.", "none"
+    "config",
+    Path,
+    "JSON file of these options, as tune writes it; options given here override it.",
+    "none",
 )
 MODEL = options_of(ModelOptions)
 SOURCE = options_of(SourceOptions)
-FOLLOW = switch("follow", "At the end of the file wait for more.")
+FOLLOW = switch("follow", "Wait for more at the end of the file.")
 PROGRESS = (
     switch("quiet", "Show no progress.", "--quiet", "-q"),
     switch("log_json", "Write progress as JSON lines to standard error."),

@@ -19,7 +19,7 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def write_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Write one JSON document to standard output."""
     layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     sys.stdout.buffer.write(orjson.dumps(value, option=layout))

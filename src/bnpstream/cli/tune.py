@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED
-from bnpstream.cli.fit import run_options, settings_of
+from bnpstream.cli.fit import given_for, run_options
 from bnpstream.cli.options import GRID
-from bnpstream.cli.output import write_json
+from bnpstream.cli.output import print_json
 from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.runs.model_file import parsed
@@ -36,7 +36,7 @@ def run_tune(
     source: list[str] | None, out: Path | None, plot: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Try a grid, print it best first, and keep the winner."""
-    plan, paths = Plan(**settings_of(Plan, given)), source or []
+    plan, paths = Plan(**given_for(Plan, given)), source or []
     _check(plan, out, plot)
     values = {
         one.name: [
@@ -57,7 +57,7 @@ def run_tune(
     if plot is not None:
         _draw(found, plot)
     if as_json:
-        write_json({**best, "tuning": document})
+        print_json({**best, "tuning": document})
     else:
         _print(document)
         _print_next(found, paths, out, plot)
@@ -91,7 +91,7 @@ class _Watcher:
         self._display.show(
             "trying",
             done / total,
-            f"{done:,} of {total:,} points  best {self._best:,.2f} nats a row",
+            f"{done:,} of {total:,} points  best {self._best:,.2f} nats per row",
             {"stage": "trying", "done": done, "points": total, "best_per_row": self._best},
         )
 
@@ -105,7 +105,7 @@ def _print(document: dict[str, Any]) -> None:
         print(f"and {len(points) - SHOWN:,} behind these")
     per_token = best["per_token"]
     also = "" if per_token is None else f", {per_token:,.4f} a token"
-    print(f"\nbest: {best['per_row']:,.2f} nats a row{also}")
+    print(f"\nbest: {best['per_row']:,.2f} nats per row{also}")
     print("behind: nats over all rows predicted; s.e.: in standard errors of the difference")
     close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
     if close:
@@ -126,7 +126,7 @@ def _table(points: list[dict[str, Any]], names: list[str]) -> Table:
     table.add_column("", no_wrap=True)
     for name in names:
         table.add_column(HEADS[name], justify="left" if name == "prior" else "right", no_wrap=True)
-    for head in ("nats\na row", "behind", "s.e.", "clusters", "seconds"):
+    for head in ("nats\nper row", "behind", "s.e.", "clusters", "seconds"):
         table.add_column(head, justify="right", no_wrap=True)
     for i, point in enumerate(points):
         table.add_row(
@@ -196,7 +196,7 @@ def _draw(found: Tuning, path: Path) -> None:
     figure = Figure(figsize=size_of_grid(*places), layout="constrained")
     plot_grid(*places, scores, figure)
     layout: dict[str, Any] = {"format": path.suffix[1:], "dpi": 200}
-    with files.written(path):
+    with files.disk_errors(path):
         files.write_atomically(path, lambda partial: figure.savefig(partial, **layout))
 
 

@@ -42,7 +42,7 @@ class Read(NamedTuple):
     """Where the partition goes on; None: these were the last."""
 
 
-def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
+def list_partitions(client: Any, partitions: Any, name: str = "partitions") -> Iterator[Any]:
     """Yield what a stream is cut into: files, blocks, or what Dask makes them of.
 
     Parameters
@@ -51,6 +51,8 @@ def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
         Its workers look for files.
     partitions
         As in `fit_stream`.
+    name : str
+        What errors call them.
     """
     if isinstance(partitions, str | Path):
         yield from client.submit(find_files, str(partitions), pure=False).result()
@@ -58,10 +60,12 @@ def list_partitions(client: Any, partitions: Any) -> Iterator[Any]:
     if hasattr(partitions, "to_delayed"):
         partitions = delayed_blocks(partitions)
     elif issparse(partitions) or getattr(partitions, "dtype", np.dtype("O")).kind != "O":
-        raise TypeError("this is one matrix: give a list of blocks of rows, such as [X], or paths")
+        raise TypeError(
+            f"{name} is one matrix: give a list of blocks of rows, such as [X], or paths"
+        )
     elif not isinstance(partitions, Iterable):
         raise TypeError(
-            f"this is a {type(partitions).__name__}: give a Dask collection, a path, or a "
+            f"{name} is of type {type(partitions).__name__}: give a Dask collection, a path, or a "
             "list of paths or blocks of rows"
         )
     for part in partitions.ravel() if isinstance(partitions, np.ndarray) else partitions:
@@ -232,7 +236,7 @@ def hold_blocks(client: Client, blocks: Any) -> list[Any]:
     blocks
         What the rows are cut into, as in `fit_stream`; or futures.
     """
-    held = [_hold(client, block) for block in list_partitions(client, blocks)]
+    held = [_hold(client, block) for block in list_partitions(client, blocks, "blocks")]
     if not held:
         raise ValueError("blocks is empty: give at least one block of rows")
     return held

@@ -195,7 +195,15 @@ def fit_stream(
 
 
 def stream_partitions(
-    client: Any, partitions: Any, model: Model, **options: Any
+    client: Any,
+    partitions: Any,
+    model: Model,
+    *,
+    staleness: int = 1,
+    settle_every: int | None = None,
+    start: Reached | None = None,
+    source_options: Options | None = None,
+    journal: Journal | None = None,
 ) -> Generator[Applied]:
     """Absorb a stream by the workers of a Dask cluster, yielding after every partition.
 
@@ -205,16 +213,17 @@ def stream_partitions(
     ----------
     client, partitions, model
         As in `fit_stream`; the stream is not finished.
-    **options
-        `staleness`, `settle_every`, `start` and `source_options` as in `fit_stream`, and a
-        `journal` where the rows of files are noted, as one process would; changed in place.
+    staleness, settle_every, start, source_options
+        As in `fit_stream`.
+    journal : Journal, optional
+        Where the rows of files are noted, as one process would; changed in place.
 
     Yields
     ------
     applied : Applied
         In the order of partitions, every row once.
     """
-    run = _Run(client, model, **options)
+    run = _Run(client, model, staleness, settle_every, start, source_options, journal)
     try:
         yield from run.over(partitions)
     finally:

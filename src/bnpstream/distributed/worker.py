@@ -128,6 +128,8 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
             else:
                 rejects.append(refused)
     rejects.sort(key=lambda reject: reject.record)
+    if journal is not None:
+        journal.exemplars.floors = {}  # the driver has them
     outcome = Outcome(
         task.number,
         "",

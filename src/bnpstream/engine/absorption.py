@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.prefix import Prefix
 from bnpstream.inference.visits import Absorbed
-
-Floats = NDArray[np.float64]
+from bnpstream.kernels.arrays import Floats
 
 
 class Checked(NamedTuple):

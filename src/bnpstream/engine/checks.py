@@ -5,9 +5,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bnpstream.kernels.arrays import Floats
 
 EPOCH, SECOND = np.datetime64(0, "s"), np.timedelta64(1, "s")
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}

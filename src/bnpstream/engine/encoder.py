@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from bnpstream.engine.codec import decode, encode
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import MixtureState
 from bnpstream.mixture.window import Window
 
 Arrays = dict[str, NDArray[Any]]
 Document = dict[str, Any]
-Floats = NDArray[np.float64]
 
 
 class Informed(NamedTuple):

@@ -8,8 +8,7 @@ from scipy.special import logsumexp
 
 from bnpstream.engine.absorption import Absorption, Checked
 from bnpstream.engine.stream import Stream
-
-Floats = NDArray[np.float64]
+from bnpstream.kernels.arrays import Floats
 
 
 class Labels(NamedTuple):

@@ -29,7 +29,6 @@ from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint, l
 from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.priors import Prior
 
-Floats = NDArray[np.float64]
 KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
 FIRST_FACTOR, FIRST_STEPS = 2.0, 7

@@ -41,9 +41,10 @@ class Loops:
 
     def visits(self, prior: Prior) -> adf.Settings:
         """Return how a row is visited under a prior."""
-        if self._visits is None or self._visits[0] is not prior:
-            self._visits = prior, self._settings.visit(prior)
-        return self._visits[1]
+        known = self._visits
+        if known is None or known[0] is not prior:
+            known = self._visits = prior, self._settings.visit(prior)
+        return known[1]
 
     def kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
         """Return what compiled loops need for some rows, or None for the reference engine."""

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from bnpstream.engine.encoder import Encoder
 from bnpstream.inference.tree import MergeTree, merge_tree
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import (
@@ -18,8 +19,6 @@ from bnpstream.mixture import (
     log_joint,
     log_prior_weights,
 )
-
-Floats = NDArray[np.float64]
 
 SCORED_CELLS = 4_000_000
 """(row, cluster) scores held at a time: 32 MB."""

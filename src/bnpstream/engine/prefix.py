@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods.cells import WrongWidthError
-
-Floats = NDArray[np.float64]
 
 
 class Prefix:

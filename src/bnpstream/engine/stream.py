@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.engine.absorption import Absorption, Checked
 from bnpstream.engine.checks import require_stamps, require_weights
@@ -23,12 +22,11 @@ from bnpstream.inference.forgetting import Clock, Ticks
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Absorbed, Record
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
 
 
 class Phase(Enum):
@@ -108,7 +106,7 @@ class Stream:
         """Return this stream without its events, sweeps and last call; all else is shared."""
         other = copy(self)
         other.lineage, other.epochs, other.last = [], [], None
-        other._provisional = None
+        other._loops, other._provisional = Loops(self.settings), None
         return other
 
     def resume(self, state: MixtureState, kept: Window, lineage: list[Event]) -> None:

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Arrays, Document, Encoder, Informed, Listed
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.documents import LENGTH, DocumentBatch, as_documents
 from bnpstream.likelihoods.documents import Document as Words
 from bnpstream.likelihoods.vocabulary import require_words
 from bnpstream.mixture import MixtureState
-
-Floats = NDArray[np.float64]
 
 
 class GrowingVocabulary(Encoder):

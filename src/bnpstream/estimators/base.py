@@ -19,9 +19,10 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     n_jobs: int | None
 
     def _take(self, given: dict[str, Any]) -> None:
-        """Set the arguments of the constructor, its `locals`, as attributes of the same names."""
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
+        """Set the arguments of a constructor, its `locals`, as attributes of the same names."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
 
     @property
     def _n_jobs(self) -> int:

@@ -2,15 +2,10 @@
 
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bnpstream.engine import GrowingVocabulary, require_whole
 from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.likelihoods import Likelihood, Vocabulary
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
 
 
 class DocumentMixture(StreamEstimator):

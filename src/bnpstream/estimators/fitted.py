@@ -17,12 +17,11 @@ from bnpstream.inference.ep import Epoch
 from bnpstream.inference.forgetting import Clock
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Absorbed
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture import Event, MixtureState, survivor, survivors
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
-
-Floats = NDArray[np.float64]
 
 
 def of_stream(path: str, said: str) -> Any:

@@ -11,14 +11,13 @@ from bnpstream.engine import require_whole, resolve_likelihood, resolve_prior
 from bnpstream.estimators.base import MixtureEstimator, matching_columns
 from bnpstream.inference import gibbs
 from bnpstream.inference.tree import MergeTree, merge_tree
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import KernelArguments, Model, log_joint
 from bnpstream.priors import Prior
 from bnpstream.search.parallel import Mapper, threads
-
-Floats = NDArray[np.float64]
 
 
 class GibbsMixture(MixtureEstimator):

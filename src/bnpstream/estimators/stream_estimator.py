@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.engine import (
     Absorption,
@@ -26,8 +25,6 @@ from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture import Event
 from bnpstream.storage import Tensors, marks_of, read_config, read_log, read_names, save_run
 from bnpstream.storage.models import SavedModel, loading, model_tensors, read_model
-
-Floats = NDArray[np.float64]
 
 SETTINGS = tuple(field.name for field in fields(Settings) if field.name != "n_jobs")
 PARAMETERS = attrgetter("prior", *SETTINGS)
@@ -284,12 +281,12 @@ class StreamEstimator(FittedMixture):
         """
         folder = Path(path)
         config, saved = read_config(folder), read_model(folder, cls.__name__, classes)
+        document, arrays = saved.tensors.document, saved.tensors.arrays
         with loading(folder):
-            model = cls._of(saved)
+            model, marks = cls._of(saved), marks_of(document)
         if "schema" in config:
             model._name_columns(config["schema"].get("kind"), read_names(folder))
-        document, arrays = saved.tensors.document, saved.tensors.arrays
-        events = [Event.of(event) for event in read_log(folder, "lineage", marks_of(document))]
+        events = [Event.of(event) for event in read_log(folder, "lineage", marks)]
         if events:
             stream = model._fitted
             stream.lineage = events + stream.lineage

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods.base import InputTraits, Likelihood
-from bnpstream.likelihoods.batch import Batch, Floats
+from bnpstream.likelihoods.batch import Batch
 from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import LARGEST, as_cells
@@ -85,6 +86,14 @@ class Automatic(Likelihood):
         raise ValueError(OPEN)
 
     def log_normalizer(self, statistics: Floats) -> Floats:
+        """Raise ValueError: there is no choice so far."""
+        raise ValueError(OPEN)
+
+    def posterior_mean(self, statistics: Floats) -> Floats:
+        """Raise ValueError: there is no choice so far."""
+        raise ValueError(OPEN)
+
+    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
         """Raise ValueError: there is no choice so far."""
         raise ValueError(OPEN)
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.statistics.table import Table
-from bnpstream.likelihoods.batch import Batch, Floats, PairedBatch, Row, plus
+from bnpstream.likelihoods.batch import Batch, PairedBatch, Row, plus
 from bnpstream.likelihoods.features import Features, Portrayed
 from bnpstream.likelihoods.pools import BLOCK_CELLS, Pool
 from bnpstream.likelihoods.typicality import Typicality, of_rows

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtr, gammaincinv
 
-from bnpstream.likelihoods.batch import Floats
+from bnpstream.kernels.arrays import Floats
 
 CLOSE = 2.0 / 3.0
 """Share of the pairs of one cluster that count as close."""

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from bnpstream.kernels.arrays import SparseRows
+from bnpstream.kernels.arrays import Floats, SparseRows
 from bnpstream.kernels.statistics.pairs import add_product
 from bnpstream.kernels.statistics.table import DENSE_UP_TO
-
-Floats = NDArray[np.float64]
 
 
 class Row(NamedTuple):
@@ -39,7 +37,7 @@ class Batch:
     log_base : ndarray of shape (n,)
         log h(x).
     weights : ndarray of shape (n,), optional
-        How many rows a row counts for; by default one.
+        How many rows each row counts for; by default one.
     """
 
     statistics: Floats | csr_array
@@ -217,7 +215,7 @@ def plus(before: Floats, shares: Floats, values: Floats, *, paired: bool) -> Flo
     shares : ndarray of shape (K,)
         What part of the row each takes.
     values : ndarray of shape (D,) or (K, D)
-        The row's statistics, or a row a cluster.
+        The row's statistics, or one row per cluster.
     paired : bool
         Whether statistics are pairs of doubles, see `Likelihood.paired`.
     """

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import bernoulli
-from bnpstream.likelihoods.batch import Floats, Row
+from bnpstream.likelihoods.batch import Row
 from bnpstream.likelihoods.cells import Block, as_vector, no_options
 from bnpstream.likelihoods.centred import Summed
 from bnpstream.likelihoods.registry import register

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.columns import Cells, Columns, Derived
 from bnpstream.kernels.cells.rows import add_up, derive_all
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.base import Draw, InputTraits, Likelihood, Score
-from bnpstream.likelihoods.batch import Batch, Floats, Row, filled
+from bnpstream.likelihoods.batch import Batch, Row, filled
 from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bnpstream.likelihoods.batch import Floats
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods.cells import (
     ColumnLikelihood,
     as_cells,

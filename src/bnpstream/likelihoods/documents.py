@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from bnpstream.kernels.arrays import SparseRows
+from bnpstream.kernels.arrays import Floats, Integers, SparseRows
 from bnpstream.kernels.words.tokens import with_tokens
-from bnpstream.likelihoods.batch import Batch, Floats, Row, plain_rows
+from bnpstream.likelihoods.batch import Batch, Row, plain_rows
 from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
 from bnpstream.likelihoods.errors import RowError
 
-Integers = NDArray[np.int64]
 Document = dict[Hashable, int]
 
 UNSEEN = 0

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.likelihoods.batch import Floats
+from bnpstream.kernels.arrays import Floats
 
 EXPECTED, OFTEN = 5.0, 5e-4
 """A word counts for lift if its cluster is expected to have at least so many of it, and if it is at

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import multigammaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import full
 from bnpstream.kernels.statistics.pairs import deviation, quotient, two_product
 from bnpstream.likelihoods.base_measures import FirstRows
-from bnpstream.likelihoods.batch import Floats, Row
+from bnpstream.likelihoods.batch import Row
 from bnpstream.likelihoods.cells import Block, as_vector, no_options
 from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_ratio
 from bnpstream.likelihoods.registry import register

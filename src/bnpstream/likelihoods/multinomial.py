@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
-from bnpstream.kernels.arrays import SparseRows
+from bnpstream.kernels.arrays import Floats, SparseRows
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.dirichlet import (
     AsymmetricDirichletMultinomial,
@@ -19,7 +19,7 @@ from bnpstream.kernels.words.dirichlet import (
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.base import InputTraits
-from bnpstream.likelihoods.batch import Batch, Floats
+from bnpstream.likelihoods.batch import Batch
 from bnpstream.likelihoods.cells import WrongWidthError
 from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.registry import register

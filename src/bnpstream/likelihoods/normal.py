@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods.base_measures import FirstRows, first_rows
-from bnpstream.likelihoods.batch import Floats
 from bnpstream.likelihoods.cells import as_cells, as_vector, require_positive
 from bnpstream.likelihoods.centred import Centred
 

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import poisson
 from bnpstream.likelihoods.base import InputTraits
-from bnpstream.likelihoods.batch import Floats, Row
+from bnpstream.likelihoods.batch import Row
 from bnpstream.likelihoods.cells import Block, as_vector, no_options, require_positive
 from bnpstream.likelihoods.centred import Summed
 from bnpstream.likelihoods.counts import LARGEST_COUNT

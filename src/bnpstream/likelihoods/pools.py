@@ -10,14 +10,13 @@ Any likelihood can do that by its marginal likelihood; what is faster is overrid
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bnpstream.likelihoods.batch import Floats, plus
+from bnpstream.kernels.arrays import Floats, Integers
+from bnpstream.likelihoods.batch import plus
 
 if TYPE_CHECKING:
     from bnpstream.likelihoods.base import Likelihood
 
-Integers = NDArray[np.int64]
 
 BLOCK_CELLS = 4_000_000
 """(pair, statistic) cells held at a time: 32 MB."""

@@ -10,10 +10,11 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import gammaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import multinomial
 from bnpstream.likelihoods.base import InputTraits, Likelihood
-from bnpstream.likelihoods.batch import Floats, Row
+from bnpstream.likelihoods.batch import Row
 from bnpstream.likelihoods.cells import (
     Block,
     CellBatch,

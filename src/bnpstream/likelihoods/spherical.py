@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import spherical
 from bnpstream.likelihoods.base_measures import FirstRows
-from bnpstream.likelihoods.batch import Floats, Row
+from bnpstream.likelihoods.batch import Row
 from bnpstream.likelihoods.cells import Block
 from bnpstream.likelihoods.diagonal import DiagonalGaussian, Posterior
 from bnpstream.likelihoods.normal import LOG_PI, log_gamma_ratio

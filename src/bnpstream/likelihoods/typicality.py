@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln
 
-from bnpstream.likelihoods.batch import Floats
+from bnpstream.kernels.arrays import Floats
 
 NATS_PER_TOKEN = 12.0
 """What a token costs that nothing is known about: about 160 000 words, equally likely."""

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.dirichlet import AsymmetricDirichletMultinomial
 from bnpstream.kernels.words.levels import Screen
-from bnpstream.likelihoods.batch import Floats
 from bnpstream.likelihoods.documents import (
     UNSEEN,
     Document,

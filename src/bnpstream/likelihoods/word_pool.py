@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.words.pools import WordRows, fill_log_gammas, group_gains, word_odds
-from bnpstream.likelihoods.batch import Floats
-from bnpstream.likelihoods.pools import Groups, Integers, Pool
+from bnpstream.likelihoods.pools import Groups, Pool
 
 if TYPE_CHECKING:
     from bnpstream.likelihoods.words import WordLikelihood

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.levels import (
     CHORDS,
@@ -19,8 +20,6 @@ from bnpstream.kernels.words.levels import (
     Screen,
 )
 from bnpstream.kernels.words.screen import fill, spread_of_words
-
-Floats = NDArray[np.float64]
 
 SCREEN_BYTES = 2**28
 """Levels take no more than this: 256 MB. Beyond it, rare words share rows."""

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln, softmax
 
-from bnpstream.kernels.arrays import NO_MASS
+from bnpstream.kernels.arrays import NO_MASS, Floats
 from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.dirichlet import LONG_RUN
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.kernels.words.screen import lighten, lower, raise_levels
 from bnpstream.likelihoods.base import Draw, Likelihood, Score
-from bnpstream.likelihoods.batch import Batch, Floats, Row
+from bnpstream.likelihoods.batch import Batch, Row
 from bnpstream.likelihoods.counts import as_counts
 from bnpstream.likelihoods.features import Portrayed, WordFeatures
 from bnpstream.likelihoods.typicality import Entries, Typicality

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from bnpstream.kernels.jit.dispatch import is_registered
+from bnpstream.kernels.passes.contributions import contribution_of
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.priors import Prior
 
@@ -26,7 +28,10 @@ class Model(NamedTuple):
 
     def kernel_parameters(self, n_statistics: int) -> tuple[Any, Any]:
         """Return the parameters of prior and likelihood for compiled loops; None: no twin."""
-        return self.prior.kernel_parameters(), self.likelihood.kernel_parameters(n_statistics)
+        parameters = self.likelihood.kernel_parameters(n_statistics)
+        if self.likelihood.latent and not is_registered(contribution_of, type(parameters)):
+            parameters = None
+        return self.prior.kernel_parameters(), parameters
 
     def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:
         """Return what compiled loops need for these rows, or None if a part has no twin."""

@@ -28,10 +28,10 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     --------
     >>> log = [Event("birth", 0, None, 1, 1.0), Event("death", 0, None, 150, 0.2)]
     >>> plot_events([100, 200], log).get_ylabel()
-    'clusters a bin'
+    'clusters per bin'
     """
     edges = np.append(0.0, np.asarray(rows_seen, dtype=float))
-    ax = stream_axes(ax, edges[-1], "clusters a bin")
+    ax = stream_axes(ax, edges[-1], "clusters per bin")
     counts = count_events(rows_seen, events)
     lost = counts["merge"] + counts["death"]
     ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)

@@ -40,7 +40,7 @@ def plot_grid(
     concentrations, alphas : sequence of P numbers or words
         Where a point is in its panel: numbers in ascending order, then words such as "learn".
     scores : array of shape (P,)
-        Log predictive of held-out rows, in nats a row.
+        Log predictive of held-out rows, in nats per row.
     figure : Figure, optional
         Where to draw; a new one by default.
 
@@ -78,7 +78,7 @@ def plot_grid(
     axes[0].set_yticks(range(len(down)), [_shown(value) for value in down], fontsize=8)
     axes[0].set_ylabel("" if down == [""] else "alpha", fontsize=9)
     bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=max(4, 4 * len(down)))
-    bar.set_label(f"nats a row behind\nthe best, {found[best]:,.4g}", fontsize=9)
+    bar.set_label(f"nats per row behind\nthe best, {found[best]:,.4g}", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     bar.ax.invert_yaxis()
     bar.ax.yaxis.set_major_locator(MaxNLocator(5))

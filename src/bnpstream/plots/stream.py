@@ -49,11 +49,11 @@ def plot_evidence(rows_seen: ArrayLike, log_evidence: ArrayLike, ax: Axes | None
     Examples
     --------
     >>> plot_evidence([100, 200, 300], [-80.0, -60.0, -55.0]).get_ylabel()
-    'log predictive, nats a row'
+    'log predictive, nats per row'
     """
     ends, means = np.asarray(rows_seen, dtype=float), np.asarray(log_evidence, dtype=float)
     so_far = np.cumsum(means * np.diff(ends, prepend=0)) / ends
-    ax = stream_axes(ax, ends[-1] if ends.size else 0, "log predictive, nats a row")
+    ax = stream_axes(ax, ends[-1] if ends.size else 0, "log predictive, nats per row")
     points = ax.plot(ends, means, "o", markersize=3.5, color=BLUE, label="in a bin")[0]
     points.set(markeredgewidth=0, clip_on=False)
     ax.plot(ends, so_far, linewidth=1.8, color=ORANGE, label="so far")

@@ -51,7 +51,7 @@ def charts_of(run: RunDescription) -> list[Chart]:
             chart(
                 "chart-evidence",
                 "Points and line: log predictive against rows seen, from "
-                f"{number(run.bin_evidence[0])} nats a row in the first bin to "
+                f"{number(run.bin_evidence[0])} nats per row in the first bin to "
                 f"{number(run.bin_evidence[-1])} in the last.",
                 lambda ax: plot_evidence(ends, run.bin_evidence, ax=ax),
             ),

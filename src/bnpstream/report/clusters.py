@@ -52,7 +52,7 @@ def rows_of(run: RunDescription) -> list[Row]:
         Row(
             cluster,
             recent_growth(cluster.trend, lengths),
-            most_unusual(cluster),
+            most_unusual(cluster) if run.kind == "columns" else [],
             spark(cluster.trend, lengths),
             _panel(run, cluster, lengths, of_all) if place < DETAILED else None,
         )

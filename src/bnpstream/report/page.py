@@ -108,7 +108,7 @@ def _facts(run: RunDescription) -> Iterator[Fact]:
         yield Fact("Words", whole(run.tokens), a_row)
     yield Fact("Clusters", whole(run.n_clusters), f"{_half(run)} hold half of the stream")
     if run.rows:
-        yield Fact("Evidence a row", number(run.log_evidence / run.rows), "nats, one step ahead")
+        yield Fact("Evidence per row", number(run.log_evidence / run.rows), "nats, one step ahead")
     if run.tokens:
         yield Fact("Evidence a word", number(run.log_evidence / run.tokens), "nats, one step ahead")
     share = f"{percent(run.rejects / run.records)} of all records" if run.records else ""

@@ -5,11 +5,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.engine import Encoder, GrowingVocabulary
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Arrays, Document, Informed, Listed
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import DiagonalGaussian, Likelihood
 from bnpstream.likelihoods.cells import LARGEST, CellBatch
 from bnpstream.likelihoods.documents import Document as Counts
@@ -19,7 +19,6 @@ from bnpstream.mixture.window import Window
 
 Record = dict[Hashable, Any]
 Numbers = dict[Hashable, float]
-Floats = NDArray[np.float64]
 Kind = Literal["auto", "counts", "gaussian"]
 
 

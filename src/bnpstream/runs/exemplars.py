@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.mixture import Event
 from bnpstream.runs.description import Exemplar
-
-Floats = NDArray[np.float64]
 
 KEPT = 3
 """Exemplars of a cluster."""

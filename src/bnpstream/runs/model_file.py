@@ -57,7 +57,7 @@ class ModelFile:
         return ModelOptions(**(values | said))
 
     def make_model(self, options: ModelOptions, kind: Kind) -> Mixture:
-        """Return an estimator as `models.make_model` does; OptionError names the file."""
+        """Return a model as `mixture.make_model` does; OptionError names the file."""
         if self.kind not in (None, kind):
             raise OptionError(
                 f"{self.path}: was tuned on {NAMES_OF_KINDS[self.kind]}, and these records are "

@@ -34,17 +34,17 @@ class ModelOptions:
     passes: int | None = option(
         "Passes over all rows (EP), which are kept in memory if there are several.", "1", least=1
     )
-    revisit: int | None = option("Rows that are kept and looked at again.", "0", least=0)
-    revisits: int | None = option("How often they are looked at again.", "1", least=1)
+    revisit: int | None = option("Rows to keep and revisit.", "0", least=0)
+    revisits: int | None = option("How often to revisit them.", "1", least=1)
     merge_threshold: float | None = option(
         "Log odds at which clusters merge.", "0 after several passes, else no merges"
     )
     max_clusters: int | None = option(
-        "Clusters at most: the least costly make room.", "no limit", least=2
+        "Most clusters to keep; beyond that the cheapest to lose make room.", "no limit", least=2
     )
-    max_memory: str | None = option("Memory of the posterior at most, such as 512MB.", "no limit")
+    max_memory: str | None = option("Most memory for the posterior, such as 512MB.", "no limit")
     prefix_rows: int | None = option(
-        "Rows from which is learnt what is left open.", "500, of texts 100", least=1
+        "Initial rows used to learn unset parameters.", "500, for texts 100", least=1
     )
     engine: Literal["auto", "compiled", "reference"] | None = option(
         "Loops: auto, compiled or reference.", "auto"
@@ -74,9 +74,9 @@ class Plan:
     """How a grid of settings is tried on the first rows of a source."""
 
     rows: int = option("First rows to use.", value=1000, least=2)
-    held_out: float = option("Share to predict: the last of them.", value=0.2)
-    seed: int | None = option("Predict rows anywhere among them.", "the last ones", least=0)
-    jobs: int = option("Points at a time; -1 for all cores.", value=1, least=-1)
+    held_out: float = option("Share of these rows to hold out and predict.", value=0.2)
+    seed: int | None = option("Hold out rows at random, with this seed.", "the last rows", least=0)
+    jobs: int = option("Grid points to try at a time; -1 for all cores.", value=1, least=-1)
 
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

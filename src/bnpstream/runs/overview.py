@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpstream.mixture import Event
 from bnpstream.runs.description import (
@@ -20,8 +19,6 @@ from bnpstream.runs.description import (
 from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
 from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
-
-Floats = NDArray[np.float64]
 
 LEVELS, GROUPS = (5, 20, 80), 20
 """Where the tree of a description is cut, and where it is best."""

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.runs.absorption import sound_parts
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.overview import Run
 from bnpstream.sources import Records, Source, open_source
-
-Floats = NDArray[np.float64]
 
 ALTERNATIVES = 3
 

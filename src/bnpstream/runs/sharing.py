@@ -45,7 +45,7 @@ class SharingOptions:
     """What a user says about the sharing out of a run."""
 
     staleness: int | None = option(
-        "Partitions that another one need not wait for: one more is worked on at a time.",
+        "How many preceding partitions a worker need not wait for.",
         "1",
         least=0,
     )

@@ -246,7 +246,9 @@ def _check_same(
     for field_ in fields(given):
         value, before = (getattr(options, field_.name) for options in (given, saved))
         if value not in (field_.default, before):
-            option = "--" + field_.name.replace("_", "-")
+            told = field_.metadata.get("told")
+            named = told.flag if told is not None and told.flag else None
+            option = (named or "--" + field_.name.replace("_", "-")).split("/")[0]
             begun = "without it" if before is None else f"with {before}"
             raise RunError(
                 f"{option} {value}: this run was begun {begun}: leave it out, or begin another run "

@@ -13,7 +13,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Trend:
-    """Rows, evidence and clusters a bin, and rows a bin of every cluster.
+    """Rows, evidence and clusters per bin, and rows per bin of every cluster.
 
     All bins are equally many rows wide. When the last is full, neighbours are joined and there is
     room again: memory does not grow with the stream, and what is kept does not depend on how it was

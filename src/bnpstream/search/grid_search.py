@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods.frames import as_frame
 from bnpstream.search.grids import paper_grid
 from bnpstream.search.parallel import Mapper, threads
-
-Floats = NDArray[np.float64]
 
 
 class Run(NamedTuple):

@@ -1,4 +1,4 @@
-"""Files with one item a line: the words of a vocabulary, the labels of documents."""
+"""Files with one item per line: the words of a vocabulary, the labels of documents."""
 
 from os import PathLike
 
@@ -11,7 +11,7 @@ __all__ = ["read_labels", "read_vocabulary"]
 
 
 def read_vocabulary(path: str | PathLike[str]) -> list[str]:
-    r"""Read the vocabulary of a docword file: one word a line, in the order of their ids.
+    r"""Read the vocabulary of a docword file: one word per line, in the order of their ids.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def read_vocabulary(path: str | PathLike[str]) -> list[str]:
 
 
 def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
-    r"""Read the labels of documents: one whole number a line, in the order of the documents.
+    r"""Read the labels of documents: one whole number per line, in the order of the documents.
 
     Parameters
     ----------

@@ -14,9 +14,11 @@ class Options:
         "guessed from name and content",
     )
     vocab: str | None = option(
-        "File with a word per line: names of columns, words of texts.", "none"
+        "File with one word per line: names of columns, words of texts.", "none"
     )
-    n_features: int | None = option("Columns, where the format does not say.", "found out", least=1)
+    n_features: int | None = option(
+        "Columns, where the format does not say.", "taken from the data", least=1
+    )
     id_field: str | None = option("Field or column with a record's id.", "id, if there is one")
     text_field: str | None = option("Field or column with a text.", "text, if there is one")
     counts_field: str | None = option(

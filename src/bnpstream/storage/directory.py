@@ -11,14 +11,14 @@ from msgspec import convert
 
 from bnpstream.storage.files import (
     RunError,
+    disk_errors,
     locked,
     sweep_up,
     sync_folder,
     write_json,
     writer_of,
-    written,
 )
-from bnpstream.storage.logs import JsonLines, Mark, read_lines
+from bnpstream.storage.logs import JsonLines, Mark, read_logged
 from bnpstream.storage.tensors import (
     FORMAT,
     DamagedError,
@@ -115,11 +115,11 @@ def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
     """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
     if is_run(folder) and "source" in read_config(folder):
         raise RunError(f"{folder}: is the directory of a run: save to another one")
-    with written(folder):
+    with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         if is_run(folder):
-            sweep_up(folder)
+            sweep_up(folder, (CONFIG, NAMES, STATE))
         write_json(folder / CONFIG, {"format": FORMAT, **config})
         write_tensors(folder / STATE, tensors)
 
@@ -141,7 +141,7 @@ class RunWriter:
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
             if is_run(folder):  # else what is there is not ours
-                sweep_up(folder)
+                sweep_up(folder, (CONFIG, NAMES, STATE))
             self.logs: dict[str, JsonLines] = {}
             for name, keep in LOGS.items():
                 log = JsonLines(folder / f"{name}.jsonl", marks.get(name, Mark()), keep=keep)
@@ -176,7 +176,7 @@ class RunWriter:
                 f"{folder}: has a {left[0]} but no {CONFIG}: restore that from a copy, "
                 "or give another --out"
             )
-        with written(folder):
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         writer = cls(folder, {})
         try:
@@ -235,4 +235,4 @@ def marks_of(document: dict[str, Any]) -> dict[str, Mark]:
 
 def read_log(folder: Path, name: str, marks: dict[str, Mark]) -> Iterator[dict[str, Any]]:
     """Yield the records of a file of JSON lines up to a checkpoint."""
-    return read_lines(folder / f"{name}.jsonl", marks.get(name, Mark()))
+    return read_logged(folder / f"{name}.jsonl", marks.get(name, Mark()))

@@ -3,7 +3,7 @@
 import errno
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,14 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write a file of JSON that is there whole or not at all."""
     data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    with written(path):
+    with disk_errors(path):
         write_atomically(path, lambda partial: partial.write_bytes(data))
 
 
-def sweep_up(folder: Path) -> None:
-    """Remove what writers that were killed left half-written."""
-    for pattern in (".*.partial", ".tmp??????", "*.safetensors.new"):
+def sweep_up(folder: Path, names: Iterable[str]) -> None:
+    """Remove what writers of some files left half-written when they were killed."""
+    partials = (f".{name}*.partial" for name in names)
+    for pattern in (*partials, ".tmp??????", "*.safetensors.new"):
         for path in folder.glob(pattern):
             if path.is_file():
                 path.unlink(missing_ok=True)
@@ -83,7 +84,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[None]:
+def disk_errors(path: Path) -> Iterator[None]:
     """Say why the disk does not take a file or folder if it does not, and what to do."""
     try:
         yield
@@ -105,7 +106,7 @@ def written(path: Path) -> Iterator[None]:
 def locked(folder: Path) -> Iterator[None]:
     """Keep every other writer out of a folder."""
     path = folder / "lock"
-    with written(path):
+    with disk_errors(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from bnpstream.storage.files import RunError, written
+from bnpstream.storage.files import RunError, disk_errors
 
 ROTATE_BYTES = 1 << 24
 
@@ -76,7 +76,7 @@ class JsonLines:
             orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
             for record in records
         )
-        with written(self.path):
+        with disk_errors(self.path):
             if self._length >= self.rotate_bytes:
                 self._rotate()
             self._file.write(data)
@@ -91,7 +91,7 @@ class JsonLines:
 
     def sync(self) -> Mark:
         """Bring all to the disk; return where it ends."""
-        with written(self.path):
+        with disk_errors(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
         return Mark(self.segment, self._length)
@@ -121,7 +121,7 @@ def full_segments(path: Path) -> list[tuple[int, Path]]:
     return sorted((int(segment.name.split(".")[-2]), segment) for segment in found)
 
 
-def read_lines(path: Path, mark: Mark) -> Iterator[dict[str, Any]]:
+def read_logged(path: Path, mark: Mark) -> Iterator[dict[str, Any]]:
     """Yield the records that a checkpoint vouches for; those of removed segments are missing."""
     for number, segment in full_segments(path):
         if number <= mark.segment:

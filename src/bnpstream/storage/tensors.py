@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bnpstream.storage.files import WRONG, RunError, write_atomically, written
+from bnpstream.storage.files import WRONG, RunError, disk_errors, write_atomically
 
 FORMAT = 2
 """Version of the format: raised when an older version could not read what is written."""
@@ -49,7 +49,7 @@ def write_tensors(path: Path, tensors: Tensors) -> None:
             raise OSError(int(number[1]) if number else 0, str(error)) from error
         partial.chmod(mode)  # it would be the owner's alone
 
-    with written(path):
+    with disk_errors(path):
         write_atomically(path, write)
 
 

@@ -49,3 +49,8 @@ def specialize(
         return implementation
 
     return decorate
+
+
+def is_registered(generic: Any, parameters: type) -> bool:
+    """Return whether a function has a spelling of its own for a class of parameters."""
+    return generic.dispatch(parameters) is not generic.dispatch(object)

@@ -158,6 +158,8 @@ class Lines:
         if start.line == 0:
             return
         if self._file.is_plain and start.offset is not None:
+            if self._file.size is not None and self._file.size < start.offset:
+                raise too_short(self._file.path, self._file.size, "bytes", start.offset)
             self._blocks = LineBlocks(self._file, self._max_bytes, start)
             self.number, self.offset = start.line, start.offset
             return

@@ -76,6 +76,8 @@ class ColumnReader(Reader):
             try:
                 if math.inf in cells or -math.inf in cells:
                     raise UnusableError("a number is infinite")
+                if fields.types == ("counts",) and cells[0] is None:
+                    raise UnusableError(f"column {fields.columns[0]!r} is missing")
                 batch.add(fields.parse(id_, time, cells))
             except UnusableError as error:
                 shown = dict(zip(fields.columns, cells, strict=True))

@@ -131,7 +131,7 @@ class TsvReader(CsvReader):
 
 
 def _find_delimiter(file: ByteReader) -> str:
-    lines = first_lines(file, at_least=2)[:PEEKED_RECORDS]
+    lines = first_lines(file, at_least=2, at_most=PEEKED_RECORDS)
     return guess_delimiter([line.decode(errors="replace") for line in lines])[0]
 
 

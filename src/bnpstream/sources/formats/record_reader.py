@@ -1,4 +1,4 @@
-"""Records that are read one by one: gathered into batches, and out of a file with one a line."""
+"""Records that are read one by one: gathered into batches, and out of a file with one per line."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ class Gatherer:
 
 
 class LineReader(Reader):
-    """Reads a file with a record a line; blank lines are no records."""
+    """Reads a file with one record per line; blank lines are no records."""
 
     @abstractmethod
     def parse(self, line: bytes) -> Parsed:

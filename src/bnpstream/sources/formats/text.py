@@ -1,4 +1,4 @@
-"""Plain text: one document a line, cut into words.
+"""Plain text: one document per line, cut into words.
 
 A blank line is no document; a line without words, such as ``...``, is a document without words.
 Documents have no ids of their own.
@@ -18,7 +18,7 @@ __all__ = ["TextReader"]
 
 
 class TextReader(LineReader):
-    """Reads plain text, one document a line."""
+    """Reads plain text, one document per line."""
 
     format: ClassVar[str] = "text"
 
