@@ -35,7 +35,7 @@ def test_defaults_in_the_help_are_those_of_the_engine():
         "revisits": str(settings.n_revisits),
         "passes": str(settings.n_passes),
         "merge_threshold": f"{EVEN_ODDS:g} after several passes, else no merges",
-        "prefix_rows": f"{settings.prefix_rows}, of texts {DOCUMENT_PREFIX}",
+        "prefix_rows": f"{settings.prefix_rows}, for texts {DOCUMENT_PREFIX}",
         "engine": settings.engine,
         "staleness": str(SharingOptions().completed().staleness),
         "tilt": f"{make_model(ModelOptions(prior='nig'), 'table').stream.prior.tilt:g}",
