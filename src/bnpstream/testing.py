@@ -100,7 +100,8 @@ def check_likelihood(likelihood: Likelihood, X: Any) -> None:
     _check_convexity(likelihood, statistics)
     _check_means(likelihood, statistics)
     _check_rows_drawn(likelihood, batch, statistics)
-    if Model(dirichlet_process(), likelihood).kernel_arguments(batch) is not None:
+    has_twin = likelihood.kernel_parameters(batch.n_statistics) is not None
+    if has_twin and batch.kernel_rows is not None:
         _check_compiled_likelihood(likelihood, batch)
 
 
