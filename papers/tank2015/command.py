@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bnpstream.cli.errors import INTERRUPTED, USAGE, fail
-from bnpstream.cli.output import write_json
+from bnpstream.cli.output import print_json
 from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
 from tank2015.running import EXPERIMENTS, reproduce
@@ -56,7 +56,7 @@ def run(
         typer.echo("stopped; the same command goes on from the last finished step", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        write_json([{key: one[key] for key in one if key != "steps"} for one in found])
+        print_json([{key: one[key] for key in one if key != "steps"} for one in found])
         return
     _print(found, out)
 
