@@ -306,15 +306,10 @@ class StreamEstimator(FittedMixture):
             setattr(self, attribute, np.array(names, dtype=object))
 
     def to_tensors(self) -> Tensors:
-        """Return settings and posterior as arrays and JSON; what describes the last call is not."""
+        """Return settings and posterior as arrays and JSON, without what describes the last call."""
         stream = None if self._stream is None else self._up_to_date()
         extra = {name: getattr(self, name) for name in FITTED if hasattr(self, name)}
         return model_tensors(type(self).__name__, self.get_params(deep=False), stream, extra)
-
-    @classmethod
-    def from_tensors(cls, tensors: Tensors, classes: Iterable[type] = ()) -> Self:
-        """Return the estimator that `to_tensors` described."""
-        return cls._of(SavedModel.of(tensors, classes))
 
     @classmethod
     def _of(cls, saved: SavedModel) -> Self:
