@@ -51,10 +51,10 @@ def test_the_summary_has_the_numbers():
     for part in (
         "3 clusters in 400 documents",
         "Documents 400 of 404 records",
-        "Evidence per row -30 nats",
-        "Evidence a word -3 nats",
+        "Log evidence per row -30 nats",
+        "Log evidence per word -3 nats",
         "Rejected 4 0.99% of all records",
-        "Time 1 min 15 s 5 rows a second",
+        "Time 1 min 15 s 5 rows per second",
         "broken JSON 3 a negative count 1",
         "read to the end",
     ):
@@ -250,7 +250,7 @@ def test_columns_say_how_unusual_they_are():
     assert re.search(r"height ?180\.5 ?\+2\.2 sd.*width ?-3 ?-1\.5 sd.*depth ?7 ?\+0\.5 sd", words)
     bars = [a["style"] for tag, a in page.elements if tag == "i" and "--s" in a.get("style", "")]
     assert bars == ["--s:50.0%;--w:50.0%", "--s:16.65%;--w:33.35%", "--s:50.0%;--w:11.1%"]
-    assert "Evidence a word" not in words
+    assert "Log evidence per word" not in words
 
 
 def test_a_run_without_rows_has_a_page():

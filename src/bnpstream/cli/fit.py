@@ -194,10 +194,10 @@ def _print(summary: dict[str, Any]) -> None:
         "rows": summary["rows"],
         "clusters": summary["clusters"],
         "rejects": summary["rejects"],
-        "evidence a row": summary["log_evidence_per_row"],
-        "evidence a token": summary["log_evidence_per_token"],
+        "log evidence per row": summary["log_evidence_per_row"],
+        "log evidence per token": summary["log_evidence_per_token"],
         "seconds": round(summary["seconds"], 2),
-        "rows a second": round(summary["rows_per_second"]),
+        "rows per second": round(summary["rows_per_second"]),
     }
     print_numbers(shown)
     if summary["columns"] is not None:

@@ -306,7 +306,7 @@ class StreamEstimator(FittedMixture):
             setattr(self, attribute, np.array(names, dtype=object))
 
     def to_tensors(self) -> Tensors:
-        """Return settings and posterior as arrays and JSON, without what describes the last call."""
+        """Return settings and posterior as arrays and JSON, without attributes of the last call."""
         stream = None if self._stream is None else self._up_to_date()
         extra = {name: getattr(self, name) for name in FITTED if hasattr(self, name)}
         return model_tensors(type(self).__name__, self.get_params(deep=False), stream, extra)

@@ -101,16 +101,19 @@ def render_report(description: RunDescription) -> str:
 
 def _facts(run: RunDescription) -> Iterator[Fact]:
     """Yield the numbers of the summary."""
-    speed = f"{whole(run.rows / run.seconds)} rows a second" if run.seconds > 0 else ""
+    speed = f"{whole(run.rows / run.seconds)} rows per second" if run.seconds > 0 else ""
     yield Fact(NOUNS[run.kind].capitalize(), whole(run.rows), f"of {whole(run.records)} records")
     if run.tokens is not None:
         a_row = f"{number(run.tokens / run.rows, 3)} a document" if run.rows else ""
         yield Fact("Words", whole(run.tokens), a_row)
     yield Fact("Clusters", whole(run.n_clusters), f"{_half(run)} hold half of the stream")
     if run.rows:
-        yield Fact("Evidence per row", number(run.log_evidence / run.rows), "nats, one step ahead")
+        yield Fact(
+            "Log evidence per row", number(run.log_evidence / run.rows), "nats, one step ahead"
+        )
     if run.tokens:
-        yield Fact("Evidence a word", number(run.log_evidence / run.tokens), "nats, one step ahead")
+        per_word = number(run.log_evidence / run.tokens)
+        yield Fact("Log evidence per word", per_word, "nats, one step ahead")
     share = f"{percent(run.rejects / run.records)} of all records" if run.records else ""
     yield Fact("Rejected", whole(run.rejects), share)
     yield Fact("Time", duration(run.seconds), speed)

@@ -26,7 +26,7 @@ TRACE_ROWS = 1000
 SHARE_OF_CHECKPOINTS = 0.05
 """Of all time, what checkpoints may take."""
 MOVING = 0.9
-"""Weight of the past in the moving mean of evidence a row, a batch."""
+"""Weight of earlier batches in the moving mean of log evidence per row."""
 
 
 Answer = Callable[[Records, Mixture], None]
