@@ -237,6 +237,7 @@ def respond(
     alpha: Sequence[float],
     epsilon: float,
     min_responsibility: float,
+    max_responsibilities: int | None = None,
 ) -> Response:
     """Return the responsibilities of one document, Eq. (17), and whether it opens a cluster."""
     weights = prior_weights(prior, state.masses, state.log_vacancy, state.n)
@@ -251,6 +252,9 @@ def respond(
     best = max(scores)
     floor = best + math.log(min_responsibility) if min_responsibility > 0 else -math.inf
     shares = [math.exp(score - best) if score >= floor else 0.0 for score in scores]
+    ranked = sorted(range(len(scores) - 1), key=lambda k: (-scores[k], k))
+    for k in ranked[max_responsibilities:] if max_responsibilities is not None else []:
+        shares[k] = 0.0
     log_evidence = best + math.log(math.fsum(shares)) + log_base(document)
     unseen = math.exp(scores[-1] - best)
     novelty = unseen / (math.fsum(shares[:-1]) + unseen)

@@ -55,9 +55,10 @@ def assert_free_slots_are_zero(state):
 def _respond(kernel, clusters, cache, i, options):
     scratch = make_scratch(kernel.rows, i, i + 1, clusters.masses.size)
     space, cut = make_space(kernel.prior, clusters.masses.size), options.log_min_responsibility
+    most = options.most_responsibilities
     rule, weights = compiled.weigh(kernel.prior, clusters, space)
     candidates = score(
-        cache, kernel.likelihood, clusters, kernel.rows, i, weights, rule, cut, scratch
+        cache, kernel.likelihood, clusters, kernel.rows, i, weights, rule, cut, most, scratch
     )
     response = compiled.respond(candidates, options, scratch)
     return response, rule.log_auxiliary, scratch.slots, scratch.shares

@@ -43,6 +43,7 @@ def recover(baseline: float, alpha: float, merge: bool, seed: int) -> Found:
         normalized_inverse_gaussian(concentration=1, tilt=1),
         DirichletMultinomial(alpha),
         new_cluster_threshold=0.5,
+        max_responsibilities=None,
         keep_sites=True,
         merge_threshold=MERGE_ODDS if merge else None,
     )

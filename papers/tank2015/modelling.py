@@ -43,7 +43,8 @@ def fixed_prior(kind: str, concentration: float, tilt: float = 1.0) -> Prior:
 
 def mixture(prior: Prior, alpha: float, **settings: Any) -> StreamingMixture:
     """Return the paper's model: a fixed prior and a fixed symmetric base measure."""
-    given = {"new_cluster_threshold": THRESHOLD, "tol": 0.0} | settings
+    given = {"new_cluster_threshold": THRESHOLD, "tol": 0.0, "max_responsibilities": None}
+    given |= settings
     return StreamingMixture(prior, DirichletMultinomial(alpha), **given)
 
 

@@ -19,6 +19,10 @@ BLOCK = 30
 """Rows of a partition."""
 SETTLED = 3
 """Partitions between two places where a shared run can be saved."""
+ADDED_SINCE = {"max_responsibilities": None}
+"""Settings that no case names, as there was none when it was made, at what was done then."""
+OPTIONS_SINCE = ("--max-responsibilities", "0")
+"""The same on the command line."""
 TIMING = ("run", "seconds", "seconds_in_pass", "rows_per_second", "dask")
 """What a command says that is no result."""
 
@@ -75,7 +79,7 @@ def estimator(case):
 
 
 def settings(case):
-    return {name: made(value) for name, value in case["settings"].items()}
+    return ADDED_SINCE | {name: made(value) for name, value in case["settings"].items()}
 
 
 def reloaded(model, folder):
@@ -214,7 +218,7 @@ def by_command(name):
         stamps = data.times(n, case["data"]["seed"]) if case["times"] else None
         source, later = folder / f"rows.{form}", folder / f"held.{form}"
         data.write(later, form, held, None if stamps is None else stamps[: data.N_HELD])
-        arguments = [name, source, "--out", folder / "run", *case["options"]]
+        arguments = [name, source, "--out", folder / "run", *OPTIONS_SINCE, *case["options"]]
         lines = []
         if case["resumed"]:  # a record that cannot be used ends a strict run, which is saved
             data.write(source, form, rows, stamps, bad_row=n // 2)

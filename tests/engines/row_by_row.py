@@ -41,6 +41,7 @@ def oracle_respond(setup, state, row):
         alpha,
         settings.new_cluster_threshold,
         settings.min_responsibility,
+        settings.max_responsibilities,
     )
 
 

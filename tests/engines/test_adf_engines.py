@@ -68,7 +68,11 @@ def random_case(number):
         oracle = naive.Prior("nggp", a, sigma, tau, auxiliary, cluster_count)
     alpha = [0.1, 1.0, 10 ** rng.uniform(-2, 0.5, size=WORDS)][number % 3]
     # Thresholds below the discount too: clusters without weight must be no special case.
-    settings = adf.Settings([sigma, 0.5, 0.02][number // 2 % 3], [1e-4, 0.0][number % 2])
+    settings = adf.Settings(
+        [sigma, 0.5, 0.02][number // 2 % 3],
+        [1e-4, 0.0][number % 2],
+        max_responsibilities=[None, 1, 2, 3][(number // 4 + number) % 4],
+    )
     return Case(number, prior, oracle, alpha, settings)
 
 
@@ -155,6 +159,7 @@ def test_oracle_and_both_engines_respond_alike(case):
             alpha,
             case.settings.new_cluster_threshold,
             case.settings.min_responsibility,
+            case.settings.max_responsibilities,
         )
         for found in (
             adf.respond(model, state, row, case.settings),
@@ -195,6 +200,7 @@ def test_oracle_and_both_engines_absorb_alike(case):
             alpha,
             case.settings.new_cluster_threshold,
             case.settings.min_responsibility,
+            case.settings.max_responsibilities,
         )
         expected, found = naive.absorb(before, document, response), as_oracle(state)
         for name in ("lengths", "masses", "n"):

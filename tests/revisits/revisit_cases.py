@@ -68,9 +68,13 @@ def random_case(kind, number):
     sigma = PRIORS[kind][1].discount
     opening = max(sigma, [0.5, 0.15][number % 2])
     prune = [opening, 0.9, 1.3][number % 3]
-    return Case(
-        kind, number, [0.2, 0.6][number % 2], Settings(opening, [1e-4, 0.0][number // 2 % 2], prune)
+    settings = Settings(
+        opening,
+        [1e-4, 0.0][number // 2 % 2],
+        prune,
+        max_responsibilities=[None, 2][number // 3 % 2],
     )
+    return Case(kind, number, [0.2, 0.6][number % 2], settings)
 
 
 CASES = [random_case(kind, number) for kind in PRIORS for number in (0, 1, 3, 5)]

@@ -84,6 +84,7 @@ def visited(documents, sites, ids, i, next_id, case):
         [case.alpha] * WORDS,
         settings.new_cluster_threshold,
         settings.min_responsibility,
+        settings.max_responsibilities,
     )
     q = response.responsibilities
     known = ids if cavity.n > 1e-9 else []
@@ -483,6 +484,7 @@ def test_sweeps_stop_at_the_tolerance_or_after_so_many(engine):
         model.prior, model.likelihood, n_passes=13, tol=changes[2], engine=engine,
         new_cluster_threshold=settings.new_cluster_threshold,
         min_responsibility=settings.min_responsibility, prune_threshold=settings.prune_threshold,
+        max_responsibilities=settings.max_responsibilities,
     ).fit(counts)  # fmt: skip
     assert [epoch.change for epoch in model.epochs_] == stopped
 

@@ -33,6 +33,8 @@ class Settings:
         epsilon: a row opens a cluster if the responsibility of a new one is larger.
     min_responsibility : float
         The cut, as a fraction of the best score of a row.
+    max_responsibilities : int, optional
+        Most existing clusters that a row takes part in; None for no limit.
     prune_threshold : float, optional
         A cluster left with less mass is dropped; by default the opening threshold.
     n_passes : int
@@ -64,6 +66,7 @@ class Settings:
     prefix_rows: int = 500
     new_cluster_threshold: float | None = None
     min_responsibility: float = 1e-4
+    max_responsibilities: int | None = 4
     prune_threshold: float | None = None
     n_passes: int = 1
     revisit: int | Literal["all"] = 0
@@ -116,7 +119,10 @@ class Settings:
         cut = require_number("min_responsibility", self.min_responsibility, 0.0, 1.0)
         prune = threshold if self.prune_threshold is None else self.prune_threshold
         least = require_number("prune_threshold", prune, 0.0, 1.0)
-        return VisitSettings(float(threshold), cut, least, self.budget)
+        most = self.max_responsibilities
+        if most is not None:
+            most = require_whole("max_responsibilities", most, 1)
+        return VisitSettings(float(threshold), cut, least, self.budget, most)
 
     @property
     def most_discount(self) -> float:

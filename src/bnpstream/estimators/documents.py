@@ -30,8 +30,9 @@ class DocumentMixture(StreamEstimator):
         when twice, four times... as many documents have been seen.
     prefix_rows : int
         Documents that decide on what is not given.
-    new_cluster_threshold, min_responsibility, prune_threshold, n_passes, revisit, n_revisits, \
-tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, engine, n_jobs, half_life
+    new_cluster_threshold, min_responsibility, max_responsibilities, prune_threshold, n_passes, \
+revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, \
+engine, n_jobs, half_life
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
 
@@ -71,6 +72,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         prefix_rows: int = 100,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
+        max_responsibilities: int | None = 4,
         prune_threshold: float | None = None,
         n_passes: int = 1,
         revisit: int | Literal["all"] = 0,

@@ -46,6 +46,7 @@ class StreamEstimator(FittedMixture):
     prefix_rows: int
     new_cluster_threshold: float | None
     min_responsibility: float
+    max_responsibilities: int | None
     prune_threshold: float | None
     n_passes: int
     revisit: int | Literal["all"]

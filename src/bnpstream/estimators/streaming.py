@@ -45,6 +45,10 @@ class StreamingMixture(StreamEstimator):
     min_responsibility : float
         The cut: a cluster takes part in a row only if its score is at least this fraction of
         the best one's. Cells that would get a negligible share stay empty.
+    max_responsibilities : int, optional
+        A row takes part in at most this many existing clusters, those with the best scores;
+        responsibilities and evidence are over these. None sets no limit: together with
+        ``min_responsibility=0`` that is the paper's Algorithm 1.
     prune_threshold : float, optional
         A cluster that a revisit leaves with less mass is dropped. Default the opening threshold.
     n_passes : int
@@ -158,6 +162,7 @@ class StreamingMixture(StreamEstimator):
         prefix_rows: int = 500,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
+        max_responsibilities: int | None = 4,
         prune_threshold: float | None = None,
         n_passes: int = 1,
         revisit: int | Literal["all"] = 0,

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bnpstream.inference.budget import NO_BUDGET, Budget
-from bnpstream.kernels.arrays import NO_MASS, Floats, Options
+from bnpstream.kernels.arrays import NO_LIMIT, NO_MASS, Floats, Options
 from bnpstream.likelihoods import Row
 from bnpstream.mixture import MixtureState, Model, log_joint_row
 
@@ -28,12 +28,16 @@ class Settings:
         A cluster that a revisit leaves with less mass is dropped; one left with none always is.
     budget : Budget
         How many clusters and how much memory the posterior may have.
+    max_responsibilities : int or None
+        A row takes part in at most this many existing clusters, those with the best scores; of
+        equal scores the first slots win. None sets no limit.
     """
 
     new_cluster_threshold: float
     min_responsibility: float
     prune_threshold: float = 0.0
     budget: Budget = NO_BUDGET
+    max_responsibilities: int | None = None
 
     @cached_property
     def log_min_responsibility(self) -> float:
@@ -54,6 +58,7 @@ class Settings:
         return Options(
             self.new_cluster_threshold,
             self.log_min_responsibility,
+            NO_LIMIT if self.max_responsibilities is None else self.max_responsibilities,
             self.least_mass,
             self.dead_mass(model),
             self.budget.most_clusters(state),
@@ -78,6 +83,9 @@ def respond(model: Model, state: MixtureState, row: Row, settings: Settings) -> 
     """Return the responsibilities of one row, Eq. (15), and whether it opens a cluster."""
     log_scores, auxiliary = log_joint_row(model, state, row)
     kept = log_scores >= log_scores.max() + settings.log_min_responsibility
+    if settings.max_responsibilities is not None:
+        ranked = np.argsort(-log_scores[:-1], kind="stable")
+        kept[ranked[settings.max_responsibilities :]] = False
     log_evidence = float(logsumexp(log_scores[kept]))
     responsibilities = np.where(kept, np.exp(log_scores - log_evidence), 0.0)
     opens = bool(responsibilities[-1] > settings.new_cluster_threshold)

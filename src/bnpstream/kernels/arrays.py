@@ -133,6 +133,8 @@ class Options(NamedTuple):
 
     new_cluster_threshold: float
     log_min_responsibility: float
+    most_responsibilities: int
+    """A row takes part in so many clusters at most, a new one not counted."""
     least_mass: float
     """A cluster left with less mass is dropped."""
     dead_mass: float
@@ -188,6 +190,10 @@ class Scratch(NamedTuple):
     """(longest row + 8,): rows of the screen."""
     entries: NDArray[np.uint64]
     """(longest row,): entries of the table."""
+    leaders: Integers
+    """(capacity,): the slots with the largest bounds, ascending."""
+    leader_scores: Floats
+    """(capacity,): their log scores."""
     slots: Integers
     """(capacity,): the candidates, ascending."""
     log_scores: Floats
@@ -203,6 +209,8 @@ def make_scratch(capacity: int, longest: int) -> Scratch:
         np.empty(capacity, np.uint32),
         np.empty(longest + 8, np.uint32),
         np.empty(longest, np.uint64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity),
         np.empty(capacity, np.int64),
         np.empty(capacity),
         np.empty(capacity),

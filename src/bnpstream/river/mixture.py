@@ -45,8 +45,8 @@ class StreamingMixture(Clusterer):
     prefix_rows : int
         Records that base measures are taken from. A number that appears later is first used when
         a tenth as many values of it have been seen.
-    prune_threshold, revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, \
-max_clusters, max_memory, engine, half_life
+    max_responsibilities, prune_threshold, revisit, n_revisits, tol, keep_sites, \
+merge_threshold, merge_every, max_clusters, max_memory, engine, half_life
         As in `bnpstream.StreamingMixture`.
 
     Examples
@@ -70,6 +70,7 @@ max_clusters, max_memory, engine, half_life
         min_responsibility: float = 1e-4,
         prefix_rows: int = 100,
         *,
+        max_responsibilities: int | None = 4,
         prune_threshold: float | None = None,
         revisit: int | Literal["all"] = 0,
         n_revisits: int = 1,

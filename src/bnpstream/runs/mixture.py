@@ -191,6 +191,8 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         **_revisits(options),
     }
     settings = {name: value for name, value in chosen.items() if value is not None}
+    if options.max_responsibilities is not None:
+        settings["max_responsibilities"] = options.max_responsibilities or None
     try:
         if kind == "documents":
             _refuse_for_documents(options)

@@ -31,6 +31,9 @@ class ModelOptions:
         "0.1, or the discount if that is larger",
         flag="--new-cluster-threshold",
     )
+    max_responsibilities: int | None = option(
+        "Most existing clusters that a row takes part in; 0 for no limit.", "4", least=0
+    )
     passes: int | None = option(
         "Passes over all rows (EP), which are kept in memory if there are several.", "1", least=1
     )

@@ -13,6 +13,9 @@ from bnpstream.storage.directory import checkpoint_path, read_checkpoint, read_c
 from bnpstream.storage.files import RunError, intact
 from bnpstream.storage.tensors import Tensors
 
+OLD_DEFAULTS = {"max_responsibilities": None}
+"""Of settings that models saved by earlier versions do not have: what these did."""
+
 
 class UnnamedClassError(RunError, ValueError):
     """A model was saved with a class that has to be named on loading."""
@@ -31,7 +34,7 @@ class SavedModel(NamedTuple):
     def of(cls, tensors: Tensors, classes: Iterable[type] = ()) -> "SavedModel":
         """Return the model that `model_tensors` described."""
         known = list(classes)
-        settings = tensors.document["model"]["settings"]
+        settings = OLD_DEFAULTS | tensors.document["model"]["settings"]
         return cls({name: decode(x, known) for name, x in settings.items()}, tensors, known)
 
     def stream(self, fresh: Stream, encoders: dict[str, type[Encoder]] | None = None) -> Stream:

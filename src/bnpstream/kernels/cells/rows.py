@@ -72,7 +72,7 @@ def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
 
 @specialize(score, Derived, inline=True)
 def _score(  # type: ignore[no-untyped-def]
-    derived, columns, clusters, rows, i, weights, rule, log_cut, scratch
+    derived, columns, clusters, rows, i, weights, rule, log_cut, most, scratch
 ):
     """Score all clusters; slot K is the prior, so the new one is no special case."""
     K = clusters.counters[N_CLUSTERS]

@@ -7,6 +7,7 @@ from bnpstream.kernels.arrays import (
     GONE,
     N_CLUSTERS,
     NEXT_ID,
+    NO_LIMIT,
     TOTAL_MASS,
     Clusters,
     Floats,
@@ -73,7 +74,9 @@ def sweep(
                     if assignments[j] == moved:
                         assignments[j] = old
         rule, weights = weigh(prior, clusters, space)
-        candidates = score(cache, likelihood, clusters, rows, i, weights, rule, NEGLIGIBLE, scratch)
+        candidates = score(
+            cache, likelihood, clusters, rows, i, weights, rule, NEGLIGIBLE, NO_LIMIT, scratch
+        )
         scratch.slots[0] = draw(candidates, uniforms[i], scratch)
         if not fits(clusters.table, rows, i, scratch.slots, 1):
             wanted = make_fit(clusters.table, rows, i, scratch.slots, 1)

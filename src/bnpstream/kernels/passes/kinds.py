@@ -36,9 +36,13 @@ def score(
     weights: Floats,
     rule: Rule,
     log_cut: float,
+    most: int,
     scratch: Any,
 ) -> int:
-    """Score the clusters that may come within `log_cut` of the best; return how many.
+    """Score the clusters that may be wanted; return how many candidates there are.
+
+    Wanted are those within `log_cut` of the best score, the new cluster's included, and of these
+    the `most` best.
 
     Fills scratch.slots and scratch.log_scores, ascending, the new cluster last. The rule takes its
     discount of the weights, which must not be larger than the masses.

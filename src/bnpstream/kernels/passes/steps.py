@@ -11,6 +11,7 @@ import numpy as np
 from bnpstream.kernels.arrays import (
     LOG_AUXILIARY,
     N_CLUSTERS,
+    NO_LIMIT,
     NO_MASS,
     TOTAL_MASS,
     Clusters,
@@ -37,27 +38,55 @@ def weigh(prior: Any, clusters: Clusters, space: Any) -> tuple[Rule, Floats]:
     return Rule(np.inf, 1.0, 0.0, clusters.totals[LOG_AUXILIARY]), clusters.masses
 
 
+@inner
+def limit(log_scores: Floats, n: int, most: int, work: Floats) -> tuple[float, int]:
+    """Return the score that the `most` best of n > `most` are not below, and how many are at it.
+
+    Work holds the best so far, descending.
+    """
+    filled = 0
+    for c in range(n):
+        at = min(filled, most - 1)
+        if filled == most and not log_scores[c] > work[at]:
+            continue
+        while at > 0 and work[at - 1] < log_scores[c]:
+            work[at] = work[at - 1]
+            at -= 1
+        work[at] = log_scores[c]
+        filled = min(filled + 1, most)
+    least, level = work[most - 1], 0
+    for at in range(most):
+        level += work[at] == least
+    return least, level
+
+
 @inlined
 def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float, bool, float]:
     """Turn candidates into responsibilities.
 
     Return how many are left, log evidence, opening, and the new cluster's responsibility.
 
-    Eq. (15) over the candidates that pass the cut. Without opening, the responsibilities are
-    normalised over the existing clusters only and the new one is left out.
+    Eq. (15) over the candidates that pass the cut, and of existing clusters the best of these: of
+    equal ones those in the first slots. Without opening, the responsibilities are normalised over
+    the existing clusters only and the new one is left out.
     """
     slots, log_scores, shares = scratch.slots, scratch.log_scores, scratch.shares
-    best = log_scores[:candidates].max()
+    best, last = log_scores[:candidates].max(), candidates - 1
     floor = best + options.log_min_responsibility
+    new = math.exp(log_scores[last] - best) if log_scores[last] >= floor else 0.0
+    level = candidates
+    if last > options.most_responsibilities:
+        least, at_least = limit(log_scores, last, options.most_responsibilities, shares)
+        if least >= floor:
+            floor, level = least, at_least
     old, kept = 0.0, 0
-    for c in range(candidates - 1):
-        if log_scores[c] >= floor:
+    for c in range(last):
+        if log_scores[c] > floor or (log_scores[c] == floor and level > 0):
+            level -= log_scores[c] == floor
             share = math.exp(log_scores[c] - best)
             old += share
             slots[kept], shares[kept] = slots[c], share
             kept += share > 0.0
-    last = candidates - 1
-    new = math.exp(log_scores[last] - best) if log_scores[last] >= floor else 0.0
     total = old + new
     opens = new > options.new_cluster_threshold * total
     if opens:
@@ -112,7 +141,9 @@ def log_joint_rows(
     """
     scratch = make_scratch(rows, start, stop, clusters.masses.size)
     for i in range(start, stop):
-        found = score(cache, likelihood, clusters, rows, i, weights, rule, log_cut, scratch)
+        found = score(
+            cache, likelihood, clusters, rows, i, weights, rule, log_cut, NO_LIMIT, scratch
+        )
         out[i] = -np.inf
         for c in range(found):
             out[i, scratch.slots[c]] = rows.log_base[i] + scratch.log_scores[c]

@@ -185,8 +185,8 @@ def visit(
                 reached[IS_OUT] = 1
             home = home_of(clusters, i, old, options.dead_mass)
         rule, weights = weigh(prior, clusters, space)
-        cut = options.log_min_responsibility
-        candidates = score(cache, likelihood, clusters, rows, i, weights, rule, cut, scratch)
+        cut, most = options.log_min_responsibility, options.most_responsibilities
+        candidates = score(cache, likelihood, clusters, rows, i, weights, rule, cut, most, scratch)
         kept, log_evidence, opens, novelty = respond(candidates, options, scratch)
         if opens and home != GONE:  # a singleton reborn keeps its slot and id
             kept, opens = give_home(home, kept, scratch), False

@@ -25,6 +25,7 @@ from bnpstream.kernels.words.screen import (
     clear_cluster,
     fill_cluster,
     is_screened,
+    lead,
     update_levels,
     weigh_cluster,
 )
@@ -50,33 +51,49 @@ def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
 
 @specialize(score, Screen, inline=True)
 def _score(  # type: ignore[no-untyped-def]
-    screen, likelihood, clusters, rows, i, weights, rule, log_cut, scratch
+    screen, likelihood, clusters, rows, i, weights, rule, log_cut, most, scratch
 ):
-    """Score by the screen first, then those clusters that it cannot rule out."""
+    """Bound all clusters by the screen, and score those that it cannot rule out.
+
+    The clusters with the largest bounds are scored first. Whatever is bound to be below the worst
+    of `most` clusters is not among the `most` best.
+    """
     K, bounds, table, entries = (
         clusters.counters[N_CLUSTERS],
         scratch.bounds,
         clusters.table,
         scratch.entries,
     )
+    leaders, leader_scores = scratch.leaders, scratch.leader_scores
     predictive = log_predictive_of_new(likelihood, rows, i)
     new = log_weight(rule.new, rule) + predictive
-    best, top, top_score = new, -1, -np.inf
-    if is_screened(screen, rows, i) and log_cut > -np.inf and K > 0:
-        top = bound(screen, rows, i, K, predictive - rule.log_total, scratch)
-        top_score = log_weight(weights[top] - rule.discount, rule)
-        top_score += log_predictive_of(likelihood, table, rows, i, top, entries)
-        best = max(best, top_score)
+    best, worst, n_leaders = new, -np.inf, 0
+    if is_screened(screen, rows, i) and (log_cut > -np.inf or most < K) and K > 0:
+        bound(screen, rows, i, K, predictive - rule.log_total, scratch)
+        n_leaders = most if most < K else 1
+        lead(bounds, K, n_leaders, leaders)
+        least = np.inf
+        for c in range(n_leaders):
+            k = leaders[c]
+            exact = log_weight(weights[k] - rule.discount, rule)
+            exact += log_predictive_of(likelihood, table, rows, i, k, entries)
+            leader_scores[c] = exact
+            best, least = max(best, exact), min(least, exact)
+        if n_leaders == most:
+            worst = least
     else:
         bounds[:K] = np.inf
-    found = 0
+    found, c = 0, 0
     for k in range(K):
-        if bounds[k] >= best + log_cut - MARGIN:
-            exact = top_score
-            if k != top:
+        is_leader = c < n_leaders and leaders[c] == k
+        if is_leader or bounds[k] >= max(best + log_cut, worst) - MARGIN:
+            if is_leader:
+                exact = leader_scores[c]
+                c += 1
+            else:
                 exact = log_weight(weights[k] - rule.discount, rule)
                 exact += log_predictive_of(likelihood, table, rows, i, k, entries)
-            best = max(best, exact)
+                best = max(best, exact)
             scratch.slots[found], scratch.log_scores[found] = k, exact
             found += 1
     scratch.slots[found], scratch.log_scores[found] = K, new

@@ -61,20 +61,36 @@ def is_screened(screen: Screen, rows: SparseRows, i: int) -> bool:
 
 
 @inlined
-def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch: Scratch) -> int:
-    """Fill scratch.bounds[:K] with upper bounds of log scores; return the slot of the largest.
+def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch: Scratch) -> None:
+    """Fill scratch.bounds[:K] with upper bounds of log scores.
 
     `base` is the log predictive of row i in an empty cluster, less the log total of the weights.
     """
     width, length = (K + LANES) // LANES * LANES, rows.values[rows.indptr[i + 1] - 1]
     offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
     base += log_rising(screen.total, length) - offset * LOG_2 / (PARTS * screen.resolution)
-    bounds, top = scratch.bounds, 0
-    fill_bounds(screen, scratch.sums, base, length, bounds, width)
-    for k in range(1, K):
-        if bounds[k] > bounds[top]:
-            top = k
-    return top
+    fill_bounds(screen, scratch.sums, base, length, scratch.bounds, width)
+
+
+@inlined
+def lead(bounds: Floats, K: int, n: int, leaders: Any) -> None:
+    """Fill leaders[:n] with the slots of the n largest of K bounds, ascending."""
+    for k in range(n):
+        leaders[k] = k
+    weakest = 0
+    for k in range(n):
+        if bounds[leaders[k]] < bounds[leaders[weakest]]:
+            weakest = k
+    least = bounds[leaders[weakest]]
+    for k in range(n, K):
+        if bounds[k] > least:
+            for c in range(weakest, n - 1):
+                leaders[c] = leaders[c + 1]
+            leaders[n - 1], weakest = k, 0
+            for c in range(1, n):
+                if bounds[leaders[c]] < bounds[leaders[weakest]]:
+                    weakest = c
+            least = bounds[leaders[weakest]]
 
 
 @inlined
