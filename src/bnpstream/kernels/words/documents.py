@@ -32,6 +32,8 @@ from bnpstream.kernels.words.screen import (
 
 MARGIN = 1e-6
 """Nats that bounds are given for the rounding of scores."""
+LEADERS, MOST_LEADERS = 4, 64
+"""Clusters that are scored first, where any number may be wanted, and where few are."""
 
 allocate = inner(make_document_scratch)
 
@@ -55,8 +57,9 @@ def _score(  # type: ignore[no-untyped-def]
 ):
     """Bound all clusters by the screen, and score those that it cannot rule out.
 
-    The clusters with the largest bounds are scored first. Whatever is bound to be below the worst
-    of `most` clusters is not among the `most` best.
+    The leaders, those with the largest bounds, come first. What is bound to be below the cut, or
+    below the worst of `most` clusters, is not wanted; and if the weakest leader is not, no other
+    cluster is.
     """
     K, bounds, table, entries = (
         clusters.counters[N_CLUSTERS],
@@ -67,35 +70,48 @@ def _score(  # type: ignore[no-untyped-def]
     leaders, leader_scores = scratch.leaders, scratch.leader_scores
     predictive = log_predictive_of_new(likelihood, rows, i)
     new = log_weight(rule.new, rule) + predictive
-    best, worst, n_leaders = new, -np.inf, 0
+    best, worst, last, n_leaders = new, -np.inf, np.inf, 0
     if is_screened(screen, rows, i) and (log_cut > -np.inf or most < K) and K > 0:
         bound(screen, rows, i, K, predictive - rule.log_total, scratch)
-        n_leaders = most if most < K else 1
-        lead(bounds, K, n_leaders, leaders)
-        least = np.inf
-        for c in range(n_leaders):
-            k = leaders[c]
-            exact = log_weight(weights[k] - rule.discount, rule)
-            exact += log_predictive_of(likelihood, table, rows, i, k, entries)
+        n_leaders = min(K, most if most <= MOST_LEADERS else LEADERS)
+        last = lead(bounds, K, n_leaders, leaders)
+        top = 0
+        for c in range(1, n_leaders):
+            if bounds[leaders[c]] > bounds[leaders[top]]:
+                top = c
+        least, n_scored = np.inf, 0
+        for d in range(n_leaders):
+            c = top if d == 0 else d - 1 if d <= top else d
+            k, exact = leaders[c], -np.inf
+            if d == 0 or bounds[k] >= best + log_cut - MARGIN:
+                exact = log_weight(weights[k] - rule.discount, rule)
+                exact += log_predictive_of(likelihood, table, rows, i, k, entries)
+                best, least = max(best, exact), min(least, exact)
+                n_scored += 1
             leader_scores[c] = exact
-            best, least = max(best, exact), min(least, exact)
-        if n_leaders == most:
+        if n_scored == most:
             worst = least
     else:
         bounds[:K] = np.inf
     found, c = 0, 0
-    for k in range(K):
-        is_leader = c < n_leaders and leaders[c] == k
-        if is_leader or bounds[k] >= max(best + log_cut, worst) - MARGIN:
-            if is_leader:
+    if n_leaders == K or last < max(best + log_cut, worst) - MARGIN:
+        for c in range(n_leaders):
+            if leader_scores[c] > -np.inf:
+                scratch.slots[found], scratch.log_scores[found] = leaders[c], leader_scores[c]
+                found += 1
+    else:
+        for k in range(K):
+            exact = -np.inf
+            if c < n_leaders and leaders[c] == k:
                 exact = leader_scores[c]
                 c += 1
-            else:
+            elif bounds[k] >= max(best + log_cut, worst) - MARGIN:
                 exact = log_weight(weights[k] - rule.discount, rule)
                 exact += log_predictive_of(likelihood, table, rows, i, k, entries)
                 best = max(best, exact)
-            scratch.slots[found], scratch.log_scores[found] = k, exact
-            found += 1
+            if exact > -np.inf:
+                scratch.slots[found], scratch.log_scores[found] = k, exact
+                found += 1
     scratch.slots[found], scratch.log_scores[found] = K, new
     return found + 1
 

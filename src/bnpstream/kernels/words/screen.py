@@ -73,8 +73,8 @@ def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch
 
 
 @inlined
-def lead(bounds: Floats, K: int, n: int, leaders: Any) -> None:
-    """Fill leaders[:n] with the slots of the n largest of K bounds, ascending."""
+def lead(bounds: Floats, K: int, n: int, leaders: Any) -> float:
+    """Fill leaders[:n] with the slots of the n largest of K bounds, ascending; return the least."""
     for k in range(n):
         leaders[k] = k
     weakest = 0
@@ -91,6 +91,7 @@ def lead(bounds: Floats, K: int, n: int, leaders: Any) -> None:
                 if bounds[leaders[c]] < bounds[leaders[weakest]]:
                     weakest = c
             least = bounds[leaders[weakest]]
+    return least
 
 
 @inlined
