@@ -15,6 +15,7 @@ stream, never by calls, so any split into calls gives the same bits.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,9 +53,14 @@ class Trial(NamedTuple):
     """A prior is to have no larger one."""
 
     def absorb(self, model: Model, state: MixtureState, batch: Batch) -> float:
-        """Absorb rows; return the sum of their log predictives one step ahead."""
+        """Absorb rows; return the sum of their log predictives one step ahead.
+
+        These are compared between models, so they are over all clusters that pass the cut: with a
+        limit a model of many like clusters would seem to predict worse than it does.
+        """
         before, kernel = state.log_evidence, self.kernel_for(model, batch)
-        for _ in adf.run(model, state, batch, self.settings_for(model.prior), kernel):
+        settings = replace(self.settings_for(model.prior), max_responsibilities=None)
+        for _ in adf.run(model, state, batch, settings, kernel):
             pass
         return state.log_evidence - before
 
