@@ -11,7 +11,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bnpstream import DirichletMultinomial, PitmanYor, normalized_inverse_gaussian
+from bnpstream import (
+    DirichletMultinomial,
+    PitmanYor,
+    dirichlet_process,
+    normalized_inverse_gaussian,
+)
 from bnpstream.datasets import synthetic_corpus
 from bnpstream.inference import adf
 from bnpstream.inference.gibbs import chain_at
@@ -23,6 +28,8 @@ VISITED = 2000
 """Rows of a synthetic corpus that the timed pass visits."""
 SETTINGS = adf.Settings(0.5, 1e-4)
 MODEL = Model(normalized_inverse_gaussian(10, 100), DirichletMultinomial(0.02))
+SHORT_MODEL = Model(dirichlet_process(100), DirichletMultinomial(0.02))
+"""For documents of 8 words."""
 
 
 class Case(NamedTuple):
@@ -95,19 +102,32 @@ def grow(state: MixtureState, capacity: int) -> None:
 
 
 def synthetic_case(n_clusters: int) -> Case:
-    """Return 2000 documents to visit from a posterior of about so many clusters.
+    """Return 2000 documents of 138 words to visit from a posterior of about so many clusters."""
+    return _drawn_case(MODEL, SETTINGS, n_clusters, 3)
 
-    The posterior is that of the true clusters of the rows before, a power law of three rows a
-    cluster on average; there are free slots for the clusters that the pass opens.
+
+def short_case(n_clusters: int, max_responsibilities: int | None = 4) -> Case:
+    """Return 2000 documents of 8 words to visit from a posterior of about so many clusters."""
+    settings = adf.Settings(0.1, 1e-4, max_responsibilities=max_responsibilities)
+    drawn = {"mean_length": 8.0, "word_concentration": 30.0}
+    return _drawn_case(SHORT_MODEL, settings, n_clusters, 20, **drawn)
+
+
+def _drawn_case(
+    model: Model, settings: adf.Settings, n_clusters: int, rows_per_cluster: int, **drawn: float
+) -> Case:
+    """Return drawn documents to visit from the posterior of the true clusters of rows before.
+
+    Clusters follow a power law; there are free slots for those that the pass opens.
     """
-    n = max(3 * n_clusters, VISITED)
+    n = max(rows_per_cluster * n_clusters, VISITED)
     prior = PitmanYor(1.0, 0.2).with_expected_clusters(n_clusters, n=n)
-    corpus = synthetic_corpus(n + VISITED, prior=prior)
+    corpus = synthetic_corpus(n + VISITED, prior=prior, **drawn)
     labels = np.unique(np.asarray(corpus.labels)[:n], return_inverse=True)[1]
-    rows = [MODEL.likelihood.encode(part) for part in (corpus.counts[:n], corpus.counts[n:])]
-    state = chain_at(MODEL, rows[0], labels, np.nan).state
+    rows = [model.likelihood.encode(part) for part in (corpus.counts[:n], corpus.counts[n:])]
+    state = chain_at(model, rows[0], labels, np.nan).state
     state.make_room()
-    return make_case(MODEL, SETTINGS, state, rows[1], grown=True)
+    return make_case(model, settings, state, rows[1], grown=True)
 
 
 def floor_of(case: Case, n_documents: int | None = None) -> Floor:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.mixture import log_joint
-from floor import Case, floor_of, ready, synthetic_case, visit
+from floor import Case, floor_of, ready, short_case, synthetic_case, visit
 from measure import arguments, cpu_seconds, machine, save
 from memory_floor import kos_case
 
@@ -44,6 +44,7 @@ def scoring(case: Case) -> Callable[[], object]:
 GATES: dict[str, tuple[Callable[[], Case], Prepare]] = {
     "KOS NIG(10, 100): pass / floor": (lambda: kos_case("NIG(10, 100)"), passing),
     "synthetic K=1000: pass / floor": (lambda: synthetic_case(1000), passing),
+    "8 words K=1000: pass / floor": (lambda: short_case(1000), passing),
     "synthetic K=1000: score / floor": (lambda: synthetic_case(1000), scoring),
 }
 

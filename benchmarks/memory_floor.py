@@ -1,9 +1,10 @@
 """The compiled pass against the memory floor (`floor.py`), in one process.
 
-KOS from an empty posterior, and synthetic documents of 7841 words from posteriors of 50 to 5000
-clusters. Pass and floor alternate, one thread each, timed by its CPU clock; the ratio, time of the
-pass by time of the floor, is what carries over between machines. At 5000 clusters the floor takes
-the first 200 documents only, and its time is scaled up to the cells of all.
+KOS from an empty posterior, synthetic documents of 138 words from posteriors of 50 to 5000
+clusters, and documents of 8 words from one of 1000, with and without the limit on clusters per row.
+Pass and floor alternate, one thread each, timed by its CPU clock; the ratio, time of the pass by
+time of the floor, is what carries over between machines. At 5000 clusters the floor takes the first
+200 documents only, and its time is scaled up to the cells of all.
 """
 
 from typing import Any
@@ -14,11 +15,13 @@ from bnpstream import DirichletMultinomial, dirichlet_process, normalized_invers
 from bnpstream.datasets import load_kos
 from bnpstream.inference import adf
 from bnpstream.mixture import Model
-from floor import Case, floor_of, make_case, ready, synthetic_case, visit
+from floor import Case, floor_of, make_case, ready, short_case, synthetic_case, visit
 from measure import Spread, arguments, cpu_seconds, machine, save
 
 KOS_REPETITIONS, REPETITIONS = 15, 7
 CLUSTERS = (50, 200, 1000, 5000)
+SHORT: dict[str, int | None] = {"8 words K=1000": 4, "8 words, no limit": None}
+"""Documents of 8 words, by how many existing clusters one takes part in."""
 FEW_DOCUMENTS = {5000: 200}
 KOS = {
     "DP(100)": (dirichlet_process(100), adf.Settings(0.1, 1e-4)),
@@ -86,6 +89,9 @@ def main() -> None:
     for n_clusters in CLUSTERS:
         case, name = synthetic_case(n_clusters), f"synthetic K={n_clusters}"
         results[name] = compare(case, REPETITIONS, FEW_DOCUMENTS.get(n_clusters))
+        show(name, results[name])
+    for name, most in SHORT.items():
+        results[name] = compare(short_case(1000, most), REPETITIONS)
         show(name, results[name])
     save({"cases": results}, options.json)
 
