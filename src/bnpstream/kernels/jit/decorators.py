@@ -15,20 +15,22 @@ import numba
 from numba.extending import register_jitable
 
 from bnpstream.kernels.jit.cache import kept
+from bnpstream.kernels.jit.linking import LINKED
 
 _njit: Any = numba.njit
 
 
-def _compiled(**options: Any) -> Callable[[Any], Any]:
-    """Return a decorator that compiles a function and keeps what was compiled on disk."""
-    compiled = _njit(error_model="numpy", **options)
-    return lambda function: kept(compiled(function))
+_entry: Any = _njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 
 
-entry = _compiled(nogil=True)
-inner = _compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined = _compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, and keep what was compiled on disk."""
+    return kept(_entry(function))
+
+
+inner = _njit(**LINKED)
+inlined = _njit(forceinline=True, **LINKED)
 """For steps of a row that take many arrays: handing these over takes longer than the step."""
 
-shared: Any = register_jitable(error_model="numpy", forceinline=True)
+shared: Any = register_jitable(forceinline=True, **LINKED)
 """For what Python and compiled loops have in common; without branches, also NumPy arrays."""
