@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from bnpstream.kernels.jit.linking import LINKED
+from bnpstream.kernels.jit.linking import InlinedCompiler, LinkedCompiler, options_for
 
 SOURCES: dict[type, set[str]] = {}
 """Files of the functions registered for a class of parameters (``kernels.jit.cache``)."""
@@ -36,7 +36,7 @@ def specialize(
     decorator : callable
         Returns the function unchanged.
     """
-    options: Any = {"forceinline": inline, **LINKED}
+    options: Any = options_for(InlinedCompiler if inline else LinkedCompiler)
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         generic.register(parameters)(implementation)

@@ -1,19 +1,23 @@
-"""Functions that only compiled loops call: turned into LLVM's code, and no further.
+"""How numba's compiler is used: what only compiled loops call stays as it was lowered.
 
 numba optimizes every function and turns it into machine code, together with all that it calls, as
-if Python would call it. A function that a loop calls is thus optimized once more in every loop that
-it is linked into, and its own machine code never runs. That was half of what compilation took. Here
-such a function stays as it was lowered; the loop that Python calls is optimized once, as a whole.
+if Python were going to call it. A function that a loop calls is thus optimized again in every loop
+that it is linked into, and its own machine code never runs: half of the time that compilation took.
+Here such a function is lowered and no more. The loop that Python calls is optimized once, as a
+whole.
 
-Such functions hold no Python objects: numba would have to hand these to the machine code.
+numba compiles an overload once per set of the caller's flags. So all functions have the same flags
+while types are inferred; what they differ in is set when they are lowered.
+
+Functions that only compiled loops call must hold no Python objects: nothing hands these over.
 """
 
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
 
 
@@ -21,7 +25,7 @@ class LinkedLibrary(JITCodeLibrary):
     """The code of one function, without that of what it calls."""
 
     def finalize(self) -> None:
-        """Take nothing more; leave optimization to those who link it."""
+        """Take nothing more, and leave optimization to those who link this."""
         self._finalized = True
 
     def with_callees(self) -> list[Any]:
@@ -33,17 +37,50 @@ class LinkedLibrary(JITCodeLibrary):
         return list(found)
 
 
+def owns_arrays(state: Any) -> bool:
+    """Return whether a function makes arrays, is handed new ones by others, or returns any.
+
+    If not, all its arrays are its caller's, or views of these, which outlive the call: references
+    need not be counted, and a third of its code is not there.
+    """
+    models = state.targetctx.data_model_manager
+
+    def holds_arrays(kind: Any) -> bool:
+        return bool(models[kind].contains_nrt_meminfo())
+
+    def is_view(step: Any, signature: Any) -> bool:
+        taken = getattr(step, "op", None) in ("getitem", "static_getitem")
+        return taken and not any(map(holds_arrays, signature.args[1:]))
+
+    made = (
+        signature is not None
+        and holds_arrays(signature.return_type)
+        and not is_view(step, signature)
+        for step, signature in state.calltypes.items()
+    )
+    others = (
+        holds_arrays(kind) and not isinstance(kind, types.Array | types.BaseTuple)
+        for kind in state.typemap.values()
+    )
+    return holds_arrays(state.return_type) or any(made) or any(others)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LinkedLowering(NativeLowering):
     """numba's lowering, without optimization and machine code."""
 
     _name = "bnpstream_linked_lowering"
+    inlines = False
 
     def run_pass(self, state: Any) -> bool:
         """Lower a function and make it known to its callers."""
         state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = True
+        state.flags.no_compile, state.flags.forceinline = True, self.inlines
+        context = state.targetctx
+        if not owns_arrays(state):
+            state.targetctx = context.subtarget(enable_nrt=False)
         super().run_pass(state)
+        state.targetctx = context
         state.library.finalize()
         lowered = state["cr"]
         name, module = lowered.fndesc.qualname.split(".")[-1], lowered.fndesc.lookup_module()
@@ -53,25 +90,57 @@ class LinkedLowering(NativeLowering):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class InlinedLowering(LinkedLowering):
+    """The same for a function that has to be inlined."""
+
+    _name = "bnpstream_inlined_lowering"
+    inlines = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class EntryLowering(NativeLowering):
+    """numba's lowering of a loop that Python calls, without the interpreter's lock."""
+
+    _name = "bnpstream_entry_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower a loop and optimize it, with all that it calls."""
+        state.flags.no_cpython_wrapper, state.flags.release_gil = False, True
+        return bool(super().run_pass(state))
+
+
 class LinkedCompiler(CompilerBase):
     """numba's compiler, for functions that only compiled loops call (``pipeline_class``)."""
 
+    lowering: type = LinkedLowering
+
     def define_pipelines(self) -> list[Any]:
-        """Return numba's passes, the lowering replaced."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "linked")
-        passes._finalized = False
-        passes.passes = [
-            (LinkedLowering if step is NativeLowering else step, reason)
-            for step, reason in passes.passes
-        ]
+        """Return numba's passes with another lowering."""
+        passes = PassManager("bnpstream")
+        for step, reason in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            passes.add_pass(self.lowering if step is NativeLowering else step, reason)
         passes.finalize()
         return [passes]
 
 
-LINKED: dict[str, Any] = {
-    "error_model": "numpy",
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": LinkedCompiler,
-}
-"""Options of such functions; divisions are not checked."""
+class InlinedCompiler(LinkedCompiler):
+    """The same for functions that have to be inlined."""
+
+    lowering = InlinedLowering
+
+
+class EntryCompiler(LinkedCompiler):
+    """The same for loops that Python calls."""
+
+    lowering = EntryLowering
+
+
+def options_for(compiler: type[CompilerBase]) -> dict[str, Any]:
+    """Return numba's options for functions of one of these compilers; divisions are not checked."""
+    return {
+        "error_model": "numpy",
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": compiler,
+    }
