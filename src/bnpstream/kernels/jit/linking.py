@@ -15,10 +15,13 @@ Functions that only compiled loops call must hold no Python objects: nothing han
 from typing import Any
 
 from numba import _dynfunc, types
+from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
+
+HERE = __name__.partition(".")[0]
 
 
 class LinkedLibrary(JITCodeLibrary):
@@ -41,28 +44,31 @@ def owns_arrays(state: Any) -> bool:
     """Return whether a function makes arrays, is handed new ones by others, or returns any.
 
     If not, all its arrays are its caller's, or views of these, which outlive the call: references
-    need not be counted, and a third of its code is not there.
+    need not be counted, and a third of its code is not there. Other packages' functions may do what
+    was not thought of here, so theirs are always counted.
     """
     models = state.targetctx.data_model_manager
 
     def holds_arrays(kind: Any) -> bool:
         return bool(models[kind].contains_nrt_meminfo())
 
-    def is_view(step: Any, signature: Any) -> bool:
-        taken = getattr(step, "op", None) in ("getitem", "static_getitem")
-        return taken and not any(map(holds_arrays, signature.args[1:]))
+    def makes_arrays(step: Any, signature: Any) -> bool:
+        if signature is None:
+            return False
+        sets = isinstance(step, ir.SetItem | ir.StaticSetItem)
+        if sets or getattr(step, "op", "") in ("getitem", "static_getitem"):
+            return any(map(holds_arrays, signature.args[1:]))  # else it is a view, or a number
+        return holds_arrays(signature.return_type)
 
-    made = (
-        signature is not None
-        and holds_arrays(signature.return_type)
-        and not is_view(step, signature)
-        for step, signature in state.calltypes.items()
+    return (
+        state.func_id.modname.partition(".")[0] != HERE
+        or holds_arrays(state.return_type)
+        or any(makes_arrays(*item) for item in state.calltypes.items())
+        or any(
+            holds_arrays(kind) and not isinstance(kind, types.Array | types.BaseTuple)
+            for kind in state.typemap.values()
+        )
     )
-    others = (
-        holds_arrays(kind) and not isinstance(kind, types.Array | types.BaseTuple)
-        for kind in state.typemap.values()
-    )
-    return holds_arrays(state.return_type) or any(made) or any(others)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -75,6 +75,15 @@ def find(keys: Any, start: int, size: int, column: int) -> Any:
 
 
 @inlined
+def entry_of(table: Table, k: int, column: int) -> Any:
+    """Return where row k holds a column; a zero if it lacks it."""
+    start, size = table.starts[k], table.sizes[k]
+    if size == table.shape[N_COLUMNS]:
+        return start + column
+    return find(table.keys, start, size, column) if size > 0 else NOTHING
+
+
+@inlined
 def locate(table: Table, k: int, columns: Any, first: int, last: int, entries: Any) -> None:
     """Fill `entries` with where row k holds columns[first:last]; a zero for what it lacks."""
     start, size = table.starts[k], table.sizes[k]
