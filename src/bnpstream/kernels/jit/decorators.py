@@ -4,9 +4,9 @@ A loop that Python calls is an entry: it unpacks its arguments from Python objec
 the interpreter's lock. It returns numbers or nothing, and writes the rest into arrays: to make a
 NamedTuple, numba calls its class, and a signal that is handled there kills the interpreter.
 
-All others are called by compiled loops only. They need no such wrapper, and no machine code of their
-own (``kernels.jit.linking``); nor are they kept on disk, where the loops hold them. Divisions are not
-checked.
+All others are called by compiled loops only. They need no such wrapper, and no machine code of
+their own (``kernels.jit.linking``). On disk they are part of the loops that call them. Divisions
+are not checked.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ Functions that only compiled loops call must hold no Python objects: nothing han
 
 from typing import Any
 
-from numba import _dynfunc, types
+from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
