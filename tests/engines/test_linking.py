@@ -11,6 +11,7 @@ from bnpstream import DirichletMultinomial, Gaussian, dirichlet_process
 from bnpstream.inference import adf, ep
 from bnpstream.inference.visits import visit
 from bnpstream.kernels.cells.families.full import factor
+from bnpstream.kernels.jit.decorators import inner
 from bnpstream.mixture import Model, SiteBuffer
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -33,6 +34,50 @@ def test_factors_are_those_of_linear_algebra(D):
     L = np.linalg.cholesky(matrix)
     np.testing.assert_allclose(packed, np.linalg.inv(L)[np.tril_indices(D)], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(log_diagonal, np.log(np.diagonal(L)).sum(), rtol=1e-11)
+
+
+def total(a):
+    return a[0] + a[1:][0]
+
+
+def part(a):
+    return a[1:]
+
+
+def new(a):
+    b = np.empty(2)
+    b[0] = a[0]
+    return b[0]
+
+
+def picked(a):
+    return a[np.array([0, 1])].sum()
+
+
+def copied(a):
+    a[:1] = a[1:2]
+
+
+def ours(function):
+    """Let a function pass for one of the package's, as others are always counted."""
+    function.__module__ = "bnpstream.kernels.special"
+    return function
+
+
+part_of = inner(ours(part))
+
+
+def first_of_part(a):
+    return part_of(a)[0]
+
+
+@compiled_only
+@pytest.mark.parametrize("function", [total, part, first_of_part, new, picked, copied])
+def test_only_what_owns_no_array_counts_no_references(function):
+    loop = inner(ours(function))
+    loop.compile((numba.float64[::1],))
+    (made,) = loop.overloads.values()
+    assert ("NRT_incref" in str(made.library._final_module)) == (function is not total)
 
 
 def models():
