@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -14,13 +15,15 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors of a job into a message on standard error and an exit code.
+    """Turn errors and warnings of a job into messages on standard error, errors into an exit code.
 
     SIGTERM is what Ctrl-C is: a job that can be interrupted well takes both over while it runs.
     """
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            yield
     except BrokenPipeError:
         close_pipe()
         raise typer.Exit(INTERRUPTED) from None
@@ -42,6 +45,11 @@ def reported() -> Iterator[None]:
         fail(str(error))
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _warn(message: Warning | str, *where: object, **more: object) -> None:
+    """Say what a warning says, and not where in the package it is from."""
+    typer.echo(f"warning: {message}", err=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

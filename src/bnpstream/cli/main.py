@@ -199,6 +199,15 @@ command(
     o.AS_JSON,
 )
 command(
+    "warmup",
+    "warmup",
+    "Compile the loops that streams need, once, so that later commands begin at once.\n\n"
+    "For images and supervisors. Loops are kept on disk for this machine: where, NUMBA_CACHE_DIR "
+    "says. What was compiled before is not compiled again.",
+    Option("kind", list[str], "Streams: text, counts or rows; may be given several times.", "all"),
+    o.AS_JSON,
+)
+command(
     "reproduce",
     "reproduce",
     "Run the paper's experiments again: figures, tables, and whether its claims hold.\n\n"

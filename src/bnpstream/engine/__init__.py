@@ -7,7 +7,7 @@ from bnpstream.engine.encoder import Encoder, FixedColumns
 from bnpstream.engine.labels import Labels, labels_of
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.names import resolve_likelihood, resolve_prior
-from bnpstream.engine.notice import announce_compilation
+from bnpstream.engine.notice import SlowFamilyWarning, announce_compilation
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.settings import Settings
 from bnpstream.engine.snapshot import Snapshot, restore, snapshot
@@ -27,6 +27,7 @@ __all__ = [
     "Phase",
     "Posterior",
     "Settings",
+    "SlowFamilyWarning",
     "Snapshot",
     "Stream",
     "Trial",

@@ -1,11 +1,34 @@
-"""Saying that loops are being compiled, which takes a while the first time."""
+"""Saying what takes long before it does: compilation, and families that are slow by nature."""
 
 import logging
+import warnings
 from typing import Any
 
 from numba.core import event
 
+from bnpstream.likelihoods import Likelihood
+
 logger = logging.getLogger("bnpstream")
+
+SLOW_SECONDS = 5.0
+"""Per 1 000 rows: from here on a family is said to be slow."""
+
+
+class SlowFamilyWarning(UserWarning):
+    """Rows will take long, and another family would not."""
+
+
+def warn_of_slowness(likelihood: Likelihood) -> None:
+    """Warn, with an estimate and a way out, if rows are going to take long."""
+    slowness = likelihood.slowness()
+    if slowness is None or 1000.0 * slowness.seconds_per_row < SLOW_SECONDS:
+        return
+    seconds = f"{1000.0 * slowness.seconds_per_row:,.0f} s per 1,000 rows"
+    warnings.warn(
+        f"{slowness.reason}: about {seconds}, more while its scale is learnt; {slowness.way_out}",
+        SlowFamilyWarning,
+        stacklevel=2,
+    )
 
 
 class CompilationNotice(event.Listener):
@@ -20,8 +43,8 @@ class CompilationNotice(event.Listener):
         if not self.said and loop.__module__.startswith("bnpstream."):
             self.said = True
             logger.warning(
-                "bnpstream compiles its loops for this machine: some 20 seconds, once; "
-                "they are kept on disk for the next time"
+                "bnpstream compiles its loops for this machine: some 15 seconds, once; "
+                "they are kept on disk for the next time (bnpstream warmup does it beforehand)"
             )
 
     def on_end(self, event: Any) -> None:

@@ -13,6 +13,7 @@ from bnpstream.engine.checks import require_stamps, require_weights
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
+from bnpstream.engine.notice import warn_of_slowness
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix
 from bnpstream.engine.revisits import finishing, refine
@@ -317,6 +318,7 @@ class Stream:
             if self.phase is Phase.EMPTY:
                 learns = self._prior.learn
                 learner = Learner(self.settings.prefix_rows) if learns else None
+                warn_of_slowness(given.encoder.likelihood)
                 self.encoder = given.encoder
                 self._start(self.model, self.encoder.n_statistics(given.rows), learner)
             return self._visit(given.rows, given.weights, given.stamps)
@@ -335,6 +337,7 @@ class Stream:
         first = prefix.first(self.settings.prefix_rows)
         encoder = encoder.chosen(first)
         guess, batch = encoder.informed(first)
+        warn_of_slowness(guess)
         n_first = len(first) if isinstance(first, list) else int(first.shape[0])
         learner, model = Learner(max(n_first, 1)), Model(self._prior, guess)
         if batch is not None:

@@ -35,6 +35,15 @@ class InputTraits(NamedTuple):
     """Whether cells may be strings."""
 
 
+class Slowness(NamedTuple):
+    """How long rows take where that is long by nature."""
+
+    seconds_per_row: float
+    """About, to absorb one row, on one core."""
+    reason: str
+    way_out: str
+
+
 class Likelihood(ABC):
     """A conjugate exponential family p(x | theta) = h(x) exp(theta . t(x) - ...).
 
@@ -77,6 +86,10 @@ class Likelihood(ABC):
     def is_informed(self) -> bool:
         """Return whether nothing is left open."""
         return True
+
+    def slowness(self) -> Slowness | None:
+        """Return how long a row takes where that may be long, with a way out; default None."""
+        return None
 
     @property
     def scale_is_open(self) -> bool:

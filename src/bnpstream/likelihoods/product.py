@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.cells.blocks import kind_of
 from bnpstream.kernels.cells.families import multinomial
-from bnpstream.likelihoods.base import InputTraits, Likelihood
+from bnpstream.likelihoods.base import InputTraits, Likelihood, Slowness
 from bnpstream.likelihoods.batch import Row
 from bnpstream.likelihoods.cells import (
     Block,
@@ -185,6 +185,11 @@ class Product(ColumnLikelihood):
             )
             for family, (start, stop) in zip(families, pairwise(ends.tolist()), strict=True)
         ]
+
+    def slowness(self) -> Slowness | None:
+        """Return that of the slowest part."""
+        found = [one for family in self._families if (one := family.slowness()) is not None]
+        return max(found, default=None)
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return the sum of the parts'."""

@@ -50,7 +50,8 @@ def kind_of(family: ModuleType) -> int:
 
 def _chain(step: str, arguments: str) -> Any:
     """Return a compiled function of a kind and arguments that calls the step of its family."""
-    names: dict[str, Any] = {f"step_{i}": getattr(f, step) for i, f in enumerate(FAMILIES)}
+    steps = {f"step_{i}": getattr(family, step) for i, family in enumerate(FAMILIES)}
+    names: dict[str, Any] = {"__name__": __name__, **steps}
     lines = [f"    if kind == {i}: return step_{i}({arguments})" for i in range(len(FAMILIES))]
     source = [f"def {step}_block(kind, {arguments}):", *lines[:-1]]
     source.append(f"    return step_{len(FAMILIES) - 1}({arguments})")

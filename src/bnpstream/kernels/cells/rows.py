@@ -87,12 +87,19 @@ def _score(  # type: ignore[no-untyped-def]
 
 
 @inlined
+def put_derived(derived: Derived, k: int, made: Floats) -> None:
+    """Let slot k have these derived numbers; a slice would bring an error message to compile."""
+    for v in range(made.size):
+        derived.values[v, k] = made[v]
+
+
+@inlined
 def update(derived: Derived, columns: Columns, table: Table, k: int) -> None:
     """Derive what scores need of cluster k from its statistics."""
     start, made = table.starts[k], derived.made
     row = table.values[start : start + 2 * columns.n_statistics]
     derived.uneven[k] = derive(columns, row, made)
-    derived.values[:, k] = made
+    put_derived(derived, k, made)
 
 
 @specialize(add_row, Derived, inline=True)
@@ -124,8 +131,9 @@ def _take_out_row(  # type: ignore[no-untyped-def]
 def _move_cluster(derived, clusters, k, last):  # type: ignore[no-untyped-def]
     take_row(clusters.table, k, last)
     clusters.masses[k] = clusters.masses[last]
-    derived.values[:, k] = derived.values[:, last]
-    derived.values[:, last] = derived.prior
+    for v in range(derived.prior.size):
+        derived.values[v, k] = derived.values[v, last]
+    put_derived(derived, last, derived.prior)
     derived.uneven[k] = derived.uneven[last]
     derived.uneven[last] = False
 
@@ -135,7 +143,7 @@ def derive_all(columns: Columns, table: Table, n_clusters: int, derived: Derived
     """Derive what scores need of all clusters; all free slots are the prior."""
     derive(columns, np.zeros(2 * columns.n_statistics), derived.prior)
     for k in range(derived.uneven.size):
-        derived.values[:, k] = derived.prior
+        put_derived(derived, k, derived.prior)
     for k in range(n_clusters):
         update(derived, columns, table, k)
 

@@ -25,6 +25,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from bnpstream.kernels.jit.dispatch import SOURCES
 
 HERE = __name__.partition(".")[0]
+KEPT: list[Any] = []
+"""Functions whose compiled loops are kept on disk; none without a compiler."""
 
 
 @cache
@@ -102,7 +104,13 @@ def kept(function: Any) -> Any:
     """Have what is compiled of a function kept on disk; without a compiler there is nothing."""
     if hasattr(function, "enable_caching"):
         function._cache = LoopCache(function.py_func)
+        KEPT.append(function)
     return function
+
+
+def kept_in(function: Any) -> Path:
+    """Return the folder that a function's loops are kept in; RuntimeError if there is none."""
+    return Path(function._cache.cache_path)
 
 
 def foreign_classes(kinds: Iterable[Any]) -> list[type]:

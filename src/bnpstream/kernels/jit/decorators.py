@@ -4,8 +4,9 @@ A loop that Python calls is an entry: it unpacks its arguments from Python objec
 the interpreter's lock. It returns numbers or nothing, and writes the rest into arrays: to make a
 NamedTuple, numba calls its class, and a signal that is handled there kills the interpreter.
 
-All others are called by compiled loops only and need no such wrapper, whose compilation would take
-longer than theirs. Divisions are not checked.
+All others are called by compiled loops only. They need no such wrapper, and no machine code of
+their own (``kernels.jit.linking``). On disk they are part of the loops that call them. Divisions
+are not checked.
 """
 
 from collections.abc import Callable
@@ -15,20 +16,25 @@ import numba
 from numba.extending import register_jitable
 
 from bnpstream.kernels.jit.cache import kept
+from bnpstream.kernels.jit.linking import (
+    EntryCompiler,
+    InlinedCompiler,
+    LinkedCompiler,
+    options_for,
+)
 
 _njit: Any = numba.njit
+_entry: Any = _njit(**options_for(EntryCompiler))
 
 
-def _compiled(**options: Any) -> Callable[[Any], Any]:
-    """Return a decorator that compiles a function and keeps what was compiled on disk."""
-    compiled = _njit(error_model="numpy", **options)
-    return lambda function: kept(compiled(function))
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, and keep what was compiled on disk."""
+    return kept(_entry(function))
 
 
-entry = _compiled(nogil=True)
-inner = _compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined = _compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+inner: Any = _njit(**options_for(LinkedCompiler))
+inlined: Any = _njit(**options_for(InlinedCompiler))
 """For steps of a row that take many arrays: handing these over takes longer than the step."""
 
-shared: Any = register_jitable(error_model="numpy", forceinline=True)
+shared: Any = register_jitable(**options_for(InlinedCompiler))
 """For what Python and compiled loops have in common; without branches, also NumPy arrays."""

@@ -11,6 +11,8 @@ from typing import Any
 
 from numba.extending import overload
 
+from bnpstream.kernels.jit.linking import InlinedCompiler, LinkedCompiler, options_for
+
 SOURCES: dict[type, set[str]] = {}
 """Files of the functions registered for a class of parameters (``kernels.jit.cache``)."""
 
@@ -34,7 +36,7 @@ def specialize(
     decorator : callable
         Returns the function unchanged.
     """
-    options: Any = {"error_model": "numpy", "forceinline": inline}
+    options: Any = options_for(InlinedCompiler if inline else LinkedCompiler)
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         generic.register(parameters)(implementation)

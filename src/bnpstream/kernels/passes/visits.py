@@ -66,6 +66,16 @@ def give_home(home: int, kept: int, scratch: Any) -> int:
 
 
 @inlined
+def largest(values: Any, n: int) -> int:
+    """Return where the first n values are largest, as numpy.argmax does."""
+    best = 0
+    for c in range(1, n):
+        if values[c] > values[best]:
+            best = c
+    return best
+
+
+@inlined
 def put_down(sites: Any, i: int, kept: int, scratch: Any) -> None:
     """Write the responsibilities as site i, after those of the rows before."""
     end = sites.indptr[i]
@@ -202,7 +212,7 @@ def visit(
             clusters.ids[slots - 1] = clusters.counters[NEXT_ID]
             clusters.counters[NEXT_ID] += 1
             clusters.counters[N_CLUSTERS] += 1
-        likeliest = scratch.shares[:kept].argmax()
+        likeliest = largest(scratch.shares, kept)
         log_evidence += rows.log_base[i]
         clusters.totals[LOG_AUXILIARY] = rule.log_auxiliary
         if first:

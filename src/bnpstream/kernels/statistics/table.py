@@ -75,6 +75,15 @@ def find(keys: Any, start: int, size: int, column: int) -> Any:
 
 
 @inlined
+def entry_of(table: Table, k: int, column: int) -> Any:
+    """Return where row k holds a column; a zero if it lacks it."""
+    start, size = table.starts[k], table.sizes[k]
+    if size == table.shape[N_COLUMNS]:
+        return start + column
+    return find(table.keys, start, size, column) if size > 0 else NOTHING
+
+
+@inlined
 def locate(table: Table, k: int, columns: Any, first: int, last: int, entries: Any) -> None:
     """Fill `entries` with where row k holds columns[first:last]; a zero for what it lacks."""
     start, size = table.starts[k], table.sizes[k]
@@ -196,8 +205,9 @@ def line_up(table: Table, out: Table) -> None:
     end = NOTHING + 1
     for k in range(table.starts.size):
         start, size = table.starts[k], table.sizes[k]
-        out.values[end : end + size] = table.values[start : start + size]
-        out.keys[end : end + size] = table.keys[start : start + size]
+        for at in range(size):
+            out.values[end + at] = table.values[start + at]
+            out.keys[end + at] = table.keys[start + at]
         out.starts[k] = end
         end += size
     out.shape[END] = end
@@ -209,8 +219,9 @@ def take_row(table: Table, k: int, last: int) -> None:
     D = table.shape[N_COLUMNS]
     if table.keys.size == 0:
         to, source = table.starts[k], table.starts[last]
-        table.values[to : to + D] = table.values[source : source + D]
-        table.values[source : source + D] = 0.0
+        for at in range(D):
+            table.values[to + at] = table.values[source + at]
+            table.values[source + at] = 0.0
         return
     for at in range(table.starts[k], table.starts[k] + table.sizes[k]):
         table.values[at] = 0.0
@@ -228,7 +239,8 @@ def gather(table: Table, slots: Any, columns: Any, out: Any) -> None:
     entries = np.empty(columns.size, np.uint64)
     for r in range(slots.size):
         locate(table, slots[r], columns, 0, columns.size, entries)
-        out[r] = table.values[entries]
+        for c in range(columns.size):
+            out[r, c] = table.values[entries[c]]
 
 
 @entry

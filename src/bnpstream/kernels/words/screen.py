@@ -8,7 +8,7 @@ import numpy as np
 from bnpstream.kernels.arrays import Floats, Scratch, SparseRows
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
 from bnpstream.kernels.special import LOG_2, log_rising
-from bnpstream.kernels.statistics.table import N_COLUMNS, Table, gather, locate
+from bnpstream.kernels.statistics.table import N_COLUMNS, Table, entry_of, locate
 from bnpstream.kernels.words.levels import (
     LANES,
     LONGEST,
@@ -163,9 +163,8 @@ def raise_words(screen: Screen, values: Floats, k: int, words: Any, entries: Any
 @inner
 def weigh_again(screen: Screen, table: Table, masses: Floats, k: int) -> None:
     """Let the screen know the mass and the length of cluster k as they are stored."""
-    length = np.empty((1, 1))
-    gather(table, np.array([k]), np.array([table.shape[N_COLUMNS] - 1]), length)
-    weigh_cluster(screen, k, masses[k], length[0, 0])
+    length = table.values[entry_of(table, k, table.shape[N_COLUMNS] - 1)]
+    weigh_cluster(screen, k, masses[k], length)
 
 
 @inner

@@ -1,0 +1,38 @@
+"""``bnpstream warmup``: compiling loops before they are needed."""
+
+import typer
+
+from bnpstream.cli.output import print_json
+from bnpstream.kernels.jit.cache import KEPT
+from bnpstream.runs.options import OptionError
+from bnpstream.runs.warmup import KINDS, cache, warm_up
+
+
+def run_warmup(kind: list[str] | None, as_json: bool) -> None:
+    """Compile the loops for some kinds of streams; say where they are kept."""
+    kinds = list(dict.fromkeys(kind or KINDS))
+    for name in kinds:
+        if name not in KINDS:
+            raise OptionError(f"--kind is {name!r}: give one of {', '.join(KINDS)}")
+    if not KEPT:
+        raise OptionError("there is nothing to compile: NUMBA_DISABLE_JIT turns the compiler off")
+    cache()  # complains if nothing can be kept
+    typer.echo("compiling, unless that was done before, the loops for", err=True)
+    for name in kinds:
+        about = KINDS[name]
+        typer.echo(f"  {name}: {about.about} (about {about.seconds} s)", err=True)
+    found = []
+    for number, warmed in enumerate(warm_up(kinds), start=1):
+        said = f"{warmed.compiled} loops compiled" if warmed.compiled else "warm already"
+        place = f"{number} of {len(kinds)}"
+        typer.echo(f"{place}: {warmed.kind}, {said}, {warmed.seconds:.1f} s", err=True)
+        found.append(warmed._asdict())
+    where = cache()
+    if as_json:
+        print_json({"kinds": found, "cache": where._asdict()})
+        return
+    if not any(one["compiled"] for one in found):
+        print("everything was compiled before")
+    print(f"cache: {where.bytes / 1e6:.1f} MB in {len(where.folders)} folders:")
+    for folder in where.folders:
+        print(f"  {folder}")
