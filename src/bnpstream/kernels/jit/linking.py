@@ -10,10 +10,14 @@ numba compiles an overload once per set of the caller's flags. So all functions 
 while types are inferred; what they differ in is set when they are lowered.
 
 Functions that only compiled loops call must hold no Python objects: nothing hands these over.
+
+All this uses numba's insides, which may change. With another version than the one that it was
+tested with, loops are compiled by numba's own pipeline: to the same results, in twice the time.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
+import numba
 from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
@@ -22,6 +26,8 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
 
 HERE = __name__.partition(".")[0]
+TESTED = "0.68."
+"""How versions of numba begin that this was tested with."""
 
 
 class LinkedLibrary(JITCodeLibrary):
@@ -120,6 +126,8 @@ class LinkedCompiler(CompilerBase):
     """numba's compiler, for functions that only compiled loops call (``pipeline_class``)."""
 
     lowering: type = LinkedLowering
+    plain: ClassVar[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    """Options that come to the same with numba's own pipeline."""
 
     def define_pipelines(self) -> list[Any]:
         """Return numba's passes with another lowering."""
@@ -134,16 +142,20 @@ class InlinedCompiler(LinkedCompiler):
     """The same for functions that have to be inlined."""
 
     lowering = InlinedLowering
+    plain: ClassVar[dict[str, Any]] = {**LinkedCompiler.plain, "forceinline": True}
 
 
 class EntryCompiler(LinkedCompiler):
     """The same for loops that Python calls."""
 
     lowering = EntryLowering
+    plain: ClassVar[dict[str, Any]] = {"nogil": True}
 
 
-def options_for(compiler: type[CompilerBase]) -> dict[str, Any]:
+def options_for(compiler: type[LinkedCompiler]) -> dict[str, Any]:
     """Return numba's options for functions of one of these compilers; divisions are not checked."""
+    if not numba.__version__.startswith(TESTED):
+        return {"error_model": "numpy", **compiler.plain}
     return {
         "error_model": "numpy",
         "no_cpython_wrapper": True,

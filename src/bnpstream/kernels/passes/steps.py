@@ -71,7 +71,9 @@ def respond(candidates: int, options: Options, scratch: Any) -> tuple[int, float
     the existing clusters only and the new one is left out.
     """
     slots, log_scores, shares = scratch.slots, scratch.log_scores, scratch.shares
-    best, last = log_scores[:candidates].max(), candidates - 1
+    best, last = -np.inf, candidates - 1
+    for c in range(candidates):
+        best = max(best, log_scores[c])
     floor = best + options.log_min_responsibility
     new = math.exp(log_scores[last] - best) if log_scores[last] >= floor else 0.0
     level = candidates
