@@ -171,6 +171,9 @@ class StreamingMixture(StreamEstimator):
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
         half_life: float | None = None,
+        staleness: int = 0,
+        block_rows: int = 16_384,
+        learn_threads: int = 1,
     ) -> None:
         self._take(locals())
 

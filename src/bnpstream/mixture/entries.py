@@ -78,8 +78,15 @@ class Entries(NamedTuple):
         state.arrays.table.values[_indices(state, slots, places)] = values
 
     def add(self, state: MixtureState, slots: Integers) -> None:
-        """Add to statistics of a posterior; several rows may be one slot."""
-        places, values = self.places, self.values
+        """Add to statistics of a posterior, whose masses have grown; rows may share a slot."""
+        places, values, cache = self.places, self.values, state._cache
+        self._add(state, slots, places, values)
+        if cache is not None:
+            rows, columns = np.divmod(places, state.n_statistics)
+            state.grow_cache(cache, state.n_clusters, (slots[rows], columns))
+
+    @staticmethod
+    def _add(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
         if state.paired:
             for row, slot in enumerate(slots.tolist()):
                 more = values.reshape(slots.size, state.n_statistics)[row]
