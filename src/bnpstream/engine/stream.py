@@ -12,7 +12,7 @@ from bnpstream.engine.checks import require_stamps, require_weights
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
-from bnpstream.engine.parallel.rounds import Rounds
+from bnpstream.engine.parallel.rounds import Rounds, prepared
 from bnpstream.engine.phase import Phase
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix
@@ -293,7 +293,8 @@ class Stream:
         """
         encoder = self.encoder.settled(rows) if self.phase is Phase.EMPTY else self.encoder
         running = self.phase is Phase.RUNNING or encoder.is_informed
-        found = encoder.prepared(rows) if running else encoder.check(rows)
+        threads = self.settings.learn_threads
+        found = prepared(encoder, rows, threads) if running else encoder.check(rows)
         n_rows = len(found) if isinstance(found, list) or running else int(found.shape[0])
         weighed = require_weights(weights, n_rows)
         stamps = require_stamps(timestamps, n_rows, self.settings.half_life, self._is_by_time())
@@ -369,7 +370,7 @@ class Stream:
             model = learner.first(self.trial, model, batch)
         encoder.use(model.likelihood)
         try:
-            rows = encoder.prepared(prefix.rows())
+            rows = prepared(encoder, prefix.rows(), self.settings.learn_threads)
         except ValueError:  # a row of the last call, beyond those that it was learnt from
             encoder.prepared(prefix.last())
             raise

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bnpstream.engine.encoder import Encoder, FixedColumns
 from bnpstream.engine.learner import PROBE
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.parallel.changes import Added
@@ -34,6 +35,8 @@ from bnpstream.mixture.threads import in_threads
 if TYPE_CHECKING:
     from bnpstream.engine.stream import Stream
 
+LEAST_ENCODED = 1024
+"""Rows that are worth a thread to encode them, at least."""
 MOST_RUNNERS = 64
 """Rounds of different streams that may run at the same time."""
 
@@ -145,6 +148,29 @@ class Rounds:
 
         in_threads(fill, n, stream.settings.learn_threads)
         return copies[:n]
+
+
+def prepared(encoder: Encoder, rows: Any, n_threads: int) -> Any:
+    """Return rows as the encoder prepares them; many of them, where columns are fixed, by threads.
+
+    If one is bad, ValueError names it as the encoder does.
+    """
+    fixed = isinstance(encoder, FixedColumns) and hasattr(rows, "shape") and len(rows.shape) == 2
+    n_parts = min(n_threads, rows.shape[0] // LEAST_ENCODED) if fixed else 1
+    if n_parts < 2:
+        return encoder.prepared(rows)
+    found: list[Any] = [None] * n_parts
+    ends = [rows.shape[0] * part // n_parts for part in range(n_parts + 1)]
+
+    def prepare(start: int, stop: int) -> None:
+        for part in range(start, stop):
+            found[part] = encoder.prepared(rows[ends[part] : ends[part + 1]])
+
+    try:
+        in_threads(prepare, n_parts, n_parts)
+    except ValueError:  # rows are counted from the first one
+        return encoder.prepared(rows)
+    return type(found[0]).joined(found)
 
 
 class Block(NamedTuple):
