@@ -31,7 +31,8 @@ class DocumentMixture(StreamEstimator):
     prefix_rows : int
         Documents that decide on what is not given.
     new_cluster_threshold, min_responsibility, prune_threshold, n_passes, revisit, n_revisits, \
-tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, engine, n_jobs, half_life
+tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, engine, n_jobs, \
+half_life, staleness, block_rows, learn_threads
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
 

@@ -95,6 +95,11 @@ def without_budget(settings: Settings) -> Settings:
 
 def check_staleness(stream: "Stream", staleness: int, model: str) -> None:
     """Raise ValueError, naming the kind of model, if it cannot start from older posteriors."""
+    if stream.settings.staleness > 0:
+        raise ValueError(
+            f"this is a {model} with staleness={stream.settings.staleness}, for threads that share "
+            "its memory, and workers have a staleness of their own: leave that of the model at 0"
+        )
     if staleness == 0 or is_plain(stream):
         return
     settings = {
