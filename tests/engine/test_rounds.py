@@ -11,7 +11,7 @@ import pytest
 
 from bnpstream import DirichletMultinomial, DocumentMixture, PitmanYor, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
-from bnpstream.engine.parallel import rounds
+from bnpstream.engine.parallel import rounds, sweeps
 from states import assert_free_slots_are_zero, bits, everything, per_row
 
 N, BLOCK = 1500, 200
@@ -260,6 +260,60 @@ def test_a_bad_row_is_named_and_leaves_no_trace(words, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("make", [plain, cells])
+def test_sweeps_over_blocks_depend_on_blocks_only(make, words):
+    rows = rows_for(make, words)[:700]
+    expected = everything(make(n_passes=3).fit(rows))
+    for threads in (2, 3):
+        found = everything(make(n_passes=3, learn_threads=threads).fit(rows))
+        assert found[:4] == expected[:4]
+    streamed = make(revisit="all", n_revisits=2, learn_threads=2).partial_fit(rows[:333])
+    streamed.partial_fit(rows[333:]).finish()
+    assert bits(streamed.state_) == expected[0]
+    serial = make(staleness=0, n_passes=3).fit(rows)
+    single = make(block_rows=700, n_passes=3).fit(rows)
+    assert bits(single.state_) == bits(serial.state_) != expected[0]
+
+
+def test_sweeps_over_blocks_add_up_to_all_rows_and_converge(words):
+    rows, held = words[:N], words[N:]
+    serial, shards = (plain(staleness=s, n_passes=6).fit(rows) for s in (0, 1))
+    assert shards.state_.masses.sum() == pytest.approx(N)
+    np.testing.assert_allclose(shards.state_.totals(120), rows.sum(axis=0), rtol=1e-9)
+    changes = [epoch.change for epoch in shards.epochs_]
+    assert changes[-1] < changes[0]
+    assert abs(shards.score(held) - serial.score(held)) < 0.01 * abs(serial.score(held))
+    assert np.isin(shards.label_ids_, shards.cluster_ids_).all()
+
+
+def test_sweeps_are_saved_between_two_of_them(words, tmp_path):
+    rows, whole = words[:700], plain(revisit="all", n_revisits=3)
+    expected = bits(whole.partial_fit(rows).finish().state_)
+    model = plain(revisit="all", n_revisits=3, learn_threads=2).partial_fit(rows)
+    for number, _ in enumerate(model.finishing()):
+        model.save(tmp_path / f"{number}")
+        again = StreamingMixture.load(tmp_path / f"{number}").finish()
+        assert bits(again.state_) == expected
+    assert number >= 2
+
+
+def test_an_interrupt_waits_for_the_end_of_a_sweep(words, monkeypatch):
+    rows, settings = words[:700], {"revisit": "all", "n_revisits": 2}
+    expected = plain(**settings).partial_fit(rows)
+    next(expected.finishing())
+    model, work = plain(**settings).partial_fit(rows), sweeps._sweep
+
+    def interrupted(*given):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return work(*given)
+
+    monkeypatch.setattr(sweeps, "_sweep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.finish()
+    assert bits(model.state_) == bits(expected.state_)
+    assert model.lineage_ == expected.lineage_
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -271,6 +325,7 @@ def test_a_bad_row_is_named_and_leaves_no_trace(words, monkeypatch):
         ({"keep_sites": True}, "staleness=1 .*keep_sites=True"),
         ({"merge_threshold": 0.0}, re.escape("staleness=1") + ".*merge_threshold=0.0"),
         ({"half_life": 100.0}, "staleness=1 .*half_life=100.0"),
+        ({"n_passes": 2, "max_clusters": 9}, "staleness=1 sweeps .*max_clusters=9"),
     ],
 )
 def test_what_cannot_be_is_refused(settings, said, words):

@@ -57,6 +57,13 @@ def test_neither_jobs_nor_batches_matter(texts, tmp_path, model):
     assert loaded.n_samples_seen_ == told["rows"]
 
 
+def test_passes_by_threads(texts, tmp_path):
+    options = (*FIXED, "--block-rows", BLOCK, "--passes", 3, "-q")
+    run("fit", texts, "--out", tmp_path / "two", *options, "--jobs", 2)
+    run("fit", texts, "--out", tmp_path / "one", *options, "--staleness", 1)
+    assert kept(tmp_path / "two") == kept(tmp_path / "one")
+
+
 def test_the_journal_is_that_of_the_serial_pass(texts, tmp_path):
     """Where there is one block only, nothing differs but what is said of it."""
     run("fit", texts, "--out", tmp_path / "serial", *FIXED, "-q")
@@ -112,7 +119,7 @@ def test_what_does_not_go_together_is_refused(texts, tmp_path):
     for options, part in [
         (("--jobs", 2, "--revisit", 50), "staleness=1"),
         (("--jobs", 2, "--half-life", 50), "half_life=50.0"),
-        (("--jobs", 2, "--passes", 3), "revisit='all'"),
+        (("--jobs", 2, "--passes", 3, "--max-clusters", 9), "max_clusters=9"),
         (("--jobs", 2, "--staleness", 0), "--jobs 2"),
         (("--block-rows", 50), "--block-rows is about the threads of --jobs"),
         (("--jobs", 2, "--dask", "local:1"), "--jobs and --block-rows are about threads here"),

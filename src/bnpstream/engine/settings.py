@@ -18,16 +18,14 @@ from bnpstream.priors import Prior
 LOWEST_DEFAULT_THRESHOLD = 0.1
 EVEN_ODDS = 0.0
 SERIAL = {
-    "n_passes": (1,),
-    "revisit": (0,),
+    "revisit": (0, "all"),
     "keep_sites": (False,),
     "merge_threshold": (None, "auto"),
     "half_life": (None,),
 }
 """Settings of which a pass over blocks side by side knows only these values."""
 SERIAL_REASONS = {
-    "n_passes": "revisits rows one after the other",
-    "revisit": "revisits rows one after the other",
+    "revisit": "revisits rows between others",
     "keep_sites": "keeps what every row has added to clusters that all blocks share",
     "merge_threshold": "merges clusters by the rows that they share, of all blocks",
     "half_life": "lets all rows fade by one clock",
@@ -137,6 +135,12 @@ class Settings:
                     f"staleness={self.staleness} absorbs blocks of rows side by side, and "
                     f"{name}={value!r} {SERIAL_REASONS[name]}: give one of them"
                 )
+        limit = "max_clusters" if self.max_clusters is not None else "max_memory"
+        if (self.n_passes > 1 or self.revisit != 0) and getattr(self, limit) is not None:
+            raise ValueError(
+                f"staleness={self.staleness} sweeps over blocks of rows side by side, without "
+                f"{limit}={getattr(self, limit)!r}: give one of them, or a single pass"
+            )
 
     @property
     def round_rows(self) -> int:

@@ -421,7 +421,7 @@ class Stream:
         self.epochs, n = [], places.size
         self._told = Told(places, n_waited).after(self.rounds.n_rows)
         outcomes: Iterable[window.Outcome]
-        if self.settings.staleness == 0:
+        if self.settings.staleness == 0 or self.revisits:
             outcomes = self.steps(rows, n, self._ticks(n, stamps))
         else:
             outcomes = self.rounds.absorb(self, rows, n)

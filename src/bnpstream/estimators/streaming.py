@@ -96,8 +96,10 @@ class StreamingMixture(StreamEstimator):
         are absorbed one after the other too, and later ones wait until there are (s + 1)
         `block_rows` of them; meanwhile a throw-away model that has absorbed them answers, and
         `finish` absorbs what waits. Blocks are counted from the start of the stream, never by
-        calls. Not with `n_passes`, `revisit`, `keep_sites`, a number for `merge_threshold`, or
-        `half_life`.
+        calls. With `n_passes`, or ``revisit="all"``, the first pass is that of 0, and a later one
+        sweeps over all blocks side by side, each against the posterior before the sweep. Not with
+        a window, `keep_sites`, a number for `merge_threshold`, or `half_life`, and several passes
+        not with a budget.
     block_rows : int
         Rows of a block. Larger ones are faster by threads, and starting points older.
     learn_threads : int

@@ -421,9 +421,10 @@ class MixtureState:
     ) -> None:
         """Use a cache again that was made before some entries, slots and columns, have grown.
 
-        Clusters in slots below `n_kept` are the same as then.
+        Clusters in slots below `n_kept` are the same as then. The cache of a vocabulary that grows is
+        made anew instead.
         """
-        if cache is not None:
+        if cache is not None and not self.is_wide:
             of, found = cache
             arrays, K = self.arrays, self.n_clusters
             grown = of.grown_cache(found, arrays.table, arrays.masses, K, n_kept, entries)

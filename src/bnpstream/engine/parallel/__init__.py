@@ -5,7 +5,8 @@
 - `resolution`: what that means for a newer posterior, where new clusters are matched;
 - `replica`: a posterior brought from version to version by changes;
 - `rounds`: parts absorbed by threads of one process;
-- `shards`: EP over parts.
+- `shards`: EP over parts;
+- `sweeps`: EP over parts by threads of one process.
 
 Version v of a posterior contains the first v parts, and every copy of it has the same bits.
 """

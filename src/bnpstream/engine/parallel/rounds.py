@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from bnpstream.mixture.threads import in_threads
 if TYPE_CHECKING:
     from bnpstream.engine.stream import Stream
 
+T = TypeVar("T")
 LEAST_ENCODED = 1024
 """Rows that are worth a thread to encode them, at least."""
 MOST_RUNNERS = 64
@@ -100,7 +101,7 @@ class Rounds:
         if not self.parts:
             return []
         blocks = list(_cut(self.parts, stream.settings.block_rows))
-        records, interrupt = _to_the_end(partial(self._absorb_blocks, stream, blocks))
+        records, interrupt = to_the_end(partial(self._absorb_blocks, stream, blocks))
         self.parts = []
         if interrupt is not None:
             stream.keep(records)
@@ -257,7 +258,7 @@ def _runners() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MOST_RUNNERS, thread_name_prefix="bnpstream-round")
 
 
-def _to_the_end(work: Callable[[], list[Outcome]]) -> tuple[list[Outcome], BaseException | None]:
+def to_the_end(work: Callable[[], T]) -> tuple[T, BaseException | None]:
     """Return what work returns, and what a signal raised meanwhile in this thread.
 
     Signals are handled in the main thread: another one does the work.

@@ -9,7 +9,7 @@ A shard returns its whole summed site, not the change: on KOS nine clusters in t
 sweep, and a sum of sums has no drift that would have to be taken out now and then.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from scipy.sparse import csr_array, diags_array
 
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.settings import Settings
-from bnpstream.engine.stream import Stream
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.matching import ALONE, ClusterRows, match
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
@@ -30,6 +29,15 @@ from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
+if TYPE_CHECKING:
+    from bnpstream.engine.stream import Stream
+
+
+DAMPING = 0.2
+"""Of 0, .2 and .4, tried on five orders of KOS in two shards with two priors, by held-out figures
+that differ less than orders do. After 20 passes 1.4 % and 2.5 % of responsibilities still move,
+against .6 % and 1.1 % in serial EP; undamped it is more. More shards were tried undamped only."""
+
 
 class SparseStream(NamedTuple):
     """A stream to sweep from and to predict with: its rows and its history stay behind."""
@@ -41,7 +49,7 @@ class SparseStream(NamedTuple):
     """The posterior; of the statistics what is not zero, a fifth of them on KOS."""
 
     @classmethod
-    def of(cls, stream: Stream) -> Self:
+    def of(cls, stream: "Stream") -> Self:
         """Return the posterior of a stream that has absorbed rows."""
         return cls(stream.prior, stream.encoder, stream.settings, state_arrays(stream.state))
 
@@ -179,7 +187,7 @@ def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
     return sites.sites(state).matrix(state.n_clusters)
 
 
-def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
+def combine(stream: "Stream", sweeps: list[Swept]) -> Combined:
     """Add up what all shards contribute now; clusters that several opened are recognised as one.
 
     Parameters
