@@ -153,7 +153,7 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
 
 def assigned(batch: Batch, posterior: SparseStream) -> tuple[NDArray[np.intp], Integers, Floats]:
     """Return position and id of the likeliest cluster of every row, and its responsibility."""
-    return posterior.stream().posterior.assigned(batch)
+    return posterior.posterior().assigned(batch)
 
 
 class _Sweeps:

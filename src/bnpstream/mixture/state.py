@@ -405,11 +405,14 @@ class MixtureState:
         if sizes == (self.arrays.masses.size, self.arrays.table.values.size):
             self.grow_cache(cache, n_kept, entries)
 
-    def become(self, other: "MixtureState") -> None:
-        """Become a copy of another posterior, cache included, in the same memory if it fits."""
+    def become(self, other: "MixtureState", *, cached: bool = True) -> None:
+        """Become a copy of another posterior, in the same memory if that fits.
+
+        With `cached` its cache is copied too.
+        """
         self.arrays = refilled(self.arrays, other.arrays)
         cache, self._cache = self._cache, None
-        if other._cache is not None:
+        if cached and other._cache is not None:
             of, source = other._cache
             self._cache = of, refilled(None if cache is None else cache[1], source)
 
@@ -421,7 +424,7 @@ class MixtureState:
     ) -> None:
         """Use a cache again that was made before some entries, slots and columns, have grown.
 
-        Clusters in slots below `n_kept` are the same as then. The cache of a vocabulary that grows is
+        Clusters in slots below `n_kept` are the same as then. That of a vocabulary that grows is
         made anew instead.
         """
         if cache is not None and not self.is_wide:

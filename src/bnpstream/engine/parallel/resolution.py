@@ -88,9 +88,9 @@ def _targets(
         targets[row] = ALONE if lives_on is None else lives_on
     new = np.flatnonzero(targets == ALONE)
     there = np.flatnonzero(state.ids >= change.next_id)
-    rows = change.entries.rows(targets.size, state.n_statistics)
+    rows = change.entries.rows(new, state.n_statistics)
     fresh = state.next_id + np.arange(new.size)
-    clusters = ClusterRows(fresh, rows[new], change.masses[new], change.log_vacancy[new])
+    clusters = ClusterRows(fresh, rows, change.masses[new], change.log_vacancy[new])
     same = match(stream.model, state, ClusterRows.of(state, there), clusters)
     targets[new] = np.where(same == ALONE, fresh, same)
     born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]

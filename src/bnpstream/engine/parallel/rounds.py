@@ -144,8 +144,8 @@ class Rounds:
             copies.append(MixtureState(2, paired=state.paired))
 
         def fill(start: int, stop: int) -> None:
-            for copy in copies[start:stop]:
-                copy.become(state)
+            for number in range(start, stop):
+                copies[number].become(state, cached=number > 0)  # the first is only compared with
 
         in_threads(fill, n, stream.settings.learn_threads)
         return copies[:n]
