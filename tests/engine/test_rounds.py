@@ -12,7 +12,8 @@ import pytest
 from bnpstream import DirichletMultinomial, DocumentMixture, PitmanYor, StreamingMixture
 from bnpstream.datasets import synthetic_corpus
 from bnpstream.engine.parallel import rounds, sweeps
-from states import assert_free_slots_are_zero, bits, everything, per_row
+from bnpstream.mixture.snapshot import state_arrays
+from states import assert_free_slots_are_zero, everything, per_row
 
 N, BLOCK = 1200, 200
 SPLITS = {"one call": [N], "odd calls": [130, 470, 1, 399, 200], "small calls": [80] * 15}
@@ -23,6 +24,11 @@ def words():
     """Return documents of clusters that keep on coming."""
     prior = PitmanYor(4.0, discount=0.4)
     return synthetic_corpus(N + 300, 120, 40.0, 20.0, prior, seed=5).counts
+
+
+def bits(state):
+    """Return every byte of a posterior; a vocabulary that grows has too many columns for rows."""
+    return {name: x.tobytes() for name, x in state_arrays(state).items()}
 
 
 def documents(counts):
@@ -76,12 +82,13 @@ def test_neither_threads_nor_calls_matter(make, staleness, words):
         assert found == expected, (threads, split)
     model = make(staleness=staleness, learn_threads=2).fit(rows)
     assert (bits(model.state_), model.lineage_, repr(model.prior_)) == expected
-    assert_free_slots_are_zero(model.state_)
+    if make is not growing:
+        assert_free_slots_are_zero(model.state_)
 
 
 def test_a_round_adds_what_every_block_would_add_by_itself(words):
     """Each block, absorbed from the posterior before the round by the serial pass, says what."""
-    start = StreamingMixture("dp", DirichletMultinomial(0.1)).fit(words[:BLOCK])
+    start = StreamingMixture("dp", DirichletMultinomial(0.1), prefix_rows=BLOCK).fit(words[:BLOCK])
     alone = [
         deepcopy(start).partial_fit(words[BLOCK * i : BLOCK * (i + 1)]).state_ for i in (1, 2, 3)
     ]
@@ -261,16 +268,17 @@ def test_a_bad_row_is_named_and_leaves_no_trace(words, monkeypatch):
 @pytest.mark.parametrize("make", [plain, cells])
 def test_sweeps_over_blocks_depend_on_blocks_only(make, words):
     rows = rows_for(make, words)[:700]
-    expected = everything(make(n_passes=3).fit(rows))
+    whole = make(n_passes=3).fit(rows)
+    expected, once = everything(whole), bits(whole.state_)
     for threads in (2, 3):
         found = everything(make(n_passes=3, learn_threads=threads).fit(rows))
         assert found[:4] == expected[:4]
     streamed = make(revisit="all", n_revisits=2, learn_threads=2).partial_fit(rows[:333])
     streamed.partial_fit(rows[333:]).finish()
-    assert bits(streamed.state_) == expected[0]
+    assert bits(streamed.state_) == once
     serial = make(staleness=0, n_passes=3).fit(rows)
     single = make(block_rows=700, n_passes=3).fit(rows)
-    assert bits(single.state_) == bits(serial.state_) != expected[0]
+    assert bits(single.state_) == bits(serial.state_) != once
 
 
 def test_sweeps_over_blocks_add_up_to_all_rows_and_converge(words):
