@@ -191,12 +191,14 @@ def test_rows_of_weight_zero_leave_no_trace(words):
     assert bits(model.finish().state_) == bits(expected.state_)
 
 
-def test_rows_that_wait_are_the_caller_s_no_more(words):
-    expected = plain().fit(words[:N])
-    model, given = plain(), words[:900].copy()
+@pytest.mark.parametrize("make", [plain, cells])
+def test_rows_that_wait_are_the_caller_s_no_more(make, words):
+    rows = rows_for(make, words)
+    expected = make().fit(rows[:N])
+    model, given = make(), rows[:900].copy()
     model.partial_fit(given)
-    given.data[:] = 1
-    assert bits(model.partial_fit(words[900:N]).finish().state_) == bits(expected.state_)
+    given[:] = 1 if make is cells else given[::-1]
+    assert bits(model.partial_fit(rows[900:N]).finish().state_) == bits(expected.state_)
 
 
 def test_a_budget_is_kept_after_every_block(words):
