@@ -123,7 +123,13 @@ PACE = (
     *PROGRESS,
 )
 CORES = (
-    Option("jobs", int, "Threads that learn; more than 1 need a staleness.", default=1, least=1),
+    Option(
+        "jobs",
+        int,
+        "Threads that learn, in blocks side by side; with 2 or more, --staleness is at least 1.",
+        default=1,
+        least=1,
+    ),
     *options_of(SharingOptions),
     Option("block_rows", int, "Rows of a block of --jobs.", "16384", least=1),
     Option("dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two processes.", "none"),
