@@ -38,9 +38,10 @@ def test_defaults_in_the_help_are_those_of_the_engine():
         "prefix_rows": f"{settings.prefix_rows}, for texts {DOCUMENT_PREFIX}",
         "engine": settings.engine,
         "staleness": str(SharingOptions().completed().staleness),
+        "block_rows": str(settings.block_rows),
         "tilt": f"{make_model(ModelOptions(prior='nig'), 'table').stream.prior.tilt:g}",
     }
-    shown = {one.name: one.shown for one in (*options.MODEL, *options.CLUSTER)}
+    shown = {one.name: one.shown for one in (*options.MODEL, *options.CORES)}
     shown["new_cluster_threshold"] = shown["threshold"]
     assert {name: shown[name] for name in expected} == expected
     grid = {one.name: one.shown for one in options.GRID}

@@ -47,6 +47,16 @@ def cells():
     return 6.0 * rng.integers(0, 6, size=(300, 1)) + rng.normal(size=(300, 3))
 
 
+def test_threads_of_one_process_sweep_as_workers_do(client):
+    workers = fit_ep(client, [ROWS[:100], ROWS[100:200], ROWS[200:]], mixture())
+    threads = mixture(staleness=1, block_rows=100, learn_threads=2).fit(ROWS)
+    assert same_posterior(workers, threads)
+    assert workers.lineage_ == threads.lineage_
+    assert workers.label_ids_.tolist() == threads.label_ids_.tolist()
+    with pytest.raises(ValueError, match="fit_ep knows no staleness, got 1"):
+        fit_ep(client, [ROWS], threads)
+
+
 @pytest.mark.parametrize(
     ("make", "rows"),
     [

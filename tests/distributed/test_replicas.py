@@ -22,7 +22,7 @@ def stale_change(replica, rows, partition=0):
     opened = replica.working_copy()
     hold_still(opened.stream)
     opened.absorb(rows)
-    change = Added.between(replica.stream, opened.stream, None)
+    change = Added.between(replica.stream.state, opened.stream.state, opened.stream.lineage, None)
     replica.give_back(opened.stream.state, partition)
     return change
 
@@ -136,7 +136,7 @@ def test_what_was_merged_away_meanwhile_goes_to_its_survivor():
     lost, heir = change.ids[np.argsort(-change.masses[: change.ids.size])[:2]].tolist()
     stream.lineage.append(join_into(state, [], heir, lost))
     before = state.masses[state.ids == heir][0]
-    settled, _ = resolve(replica, change, stream.lineage)
+    settled, _ = resolve(replica.stream, change, stream.lineage)
     rows = np.flatnonzero(np.isin(change.ids, [lost, heir]))
     assert (settled.targets[rows] == heir).all()
     after = state.masses[state.ids == heir][0]
@@ -154,7 +154,7 @@ def test_what_was_retired_meanwhile_opens_again():
     event = retire(state, [], int(np.flatnonzero(state.ids == gone)[0]))
     stream.lineage.append(event)
     left, next_id = state.masses.sum(), state.next_id
-    settled, events = resolve(replica, change, [event])
+    settled, events = resolve(replica.stream, change, [event])
     assert settled.targets[row] == next_id
     assert events[0][:2] == ("birth", next_id)
     assert state.masses.sum() == pytest.approx(left + 100)

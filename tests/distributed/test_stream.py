@@ -58,6 +58,20 @@ def test_staleness_decides_on_the_bits_and_workers_do_not(client):
             assert fingerprint(by_one) == fingerprint(by_two) == fingerprint(again)
 
 
+def test_threads_of_one_process_give_the_bits_of_workers(client):
+    """Workers that settle after every second partition do what threads do in rounds of two."""
+    rows, model = corpus(), learning(staleness=1, block_rows=200, learn_threads=2)
+    head = [rows[:100], rows[100:200]]  # the first block, which is absorbed row by row
+    workers = fit_stream(
+        client, [*head, *blocks(rows[200:], 200)], learning(), staleness=1, settle_every=2
+    )
+    assert fingerprint(workers.model) == fingerprint(model.fit(rows))
+    with pytest.raises(
+        ValueError, match=r"staleness=1, for threads .*leave that of the model at 0"
+    ):
+        fit_stream(client, blocks(), model)
+
+
 @pytest.mark.parametrize("staleness", [1, 3])
 def test_nothing_is_lost_or_counted_twice(client, staleness):
     rows = corpus()

@@ -18,6 +18,7 @@ MODELS = {
     "passes": ("--hash-bits", "10", "--alpha", "0.3"),
     "merges": ("--hash-bits", "10", "--merge-threshold", "0"),
 }
+THREADS = ("--hash-bits", "10", "--block-rows", "400", "--staleness", "1")
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,16 @@ def check_stream(undisturbed, folder, model, seed):
 @pytest.mark.parametrize("model", ["growing", "passes"])
 def test_fit_survives_kills(undisturbed, tmp_path, model):
     assert check_fit(undisturbed, tmp_path, model, seed=1) > 0
+
+
+def test_fit_by_threads_survives_kills(undisturbed, tmp_path):
+    """Whatever the number of threads, before and after."""
+    _, feed, _, _ = undisturbed
+    one, two = tmp_path / "one", tmp_path / "two"
+    run_to_end(command("fit", feed, "--out", one, *THREADS, *OFTEN), seed=0, most_kills=0)
+    options = ("--out", two, *THREADS, *OFTEN, "--resume", "--jobs", "2")
+    assert run_to_end(command("fit", feed, *options), seed=1) > 0
+    assert_same_run(two, one)
 
 
 @pytest.mark.parametrize("model", ["growing", "window"])

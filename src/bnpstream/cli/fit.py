@@ -18,6 +18,7 @@ from bnpstream.runs.feed import Answer, Feed
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.model_file import read_model_file
 from bnpstream.runs.options import ModelOptions, Pace
+from bnpstream.runs.sharing import PART_ROWS, STALENESS
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
 from bnpstream.sources import Options, Records
@@ -29,9 +30,7 @@ SHOWN_REASONS = 5
 
 def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
-    options = run_options(source or [], given)
-    if given["dask"] is None and given["staleness"] is not None:
-        raise typer.BadParameter("--staleness is about the workers of --dask: give both")
+    options = run_options(source or [], given | _blocks(given))
     if given["dask"] is None:
         feed, done = _run(options, given, answer=None)
         summary = summarize(feed, given["out"], done=done)
@@ -45,11 +44,36 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
         raise typer.Exit(INTERRUPTED)
 
 
+def _blocks(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said about blocks that threads learn side by side.
+
+    It decides on the result, and so it is a matter of the model. A new run with several threads has
+    a staleness of 1 unless another is given; one that goes on keeps its own.
+    """
+    staleness, block_rows, jobs = given["staleness"], given["block_rows"], given["jobs"]
+    if given["dask"] is not None:
+        if jobs > 1 or block_rows is not None:
+            raise typer.BadParameter(
+                "--jobs and --block-rows are about threads here, and --dask about workers: give "
+                "--dask, or the others"
+            )
+        return {"staleness": None}
+    if staleness is None and jobs > 1 and not _goes_on(given):
+        staleness = STALENESS
+    if block_rows is not None and not staleness and not _goes_on(given):
+        raise typer.BadParameter("--block-rows is about the threads of --jobs: give both")
+    return {"staleness": staleness}
+
+
+def _goes_on(given: dict[str, Any]) -> bool:
+    """Return whether a run is there to go on with."""
+    return given["resume"] and given["out"] is not None and is_run(given["out"])
+
+
 def run_stream(source: list[str] | None, **given: Any) -> None:
     """Absorb records and answer each with a line of JSON."""
     source = source or ["-"]
-    goes_on = given["resume"] and given["out"] is not None and is_run(given["out"])
-    if source == ["-"] and given["format"] is None and not goes_on:
+    if source == ["-"] and given["format"] is None and not _goes_on(given):
         given["format"] = "jsonl"
     _mend_last_line()
     try:
@@ -92,9 +116,12 @@ def given_for(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
-    pace = pace_of(given)
+    pace, jobs = pace_of(given), given.get("jobs", 1)
+    if jobs > 1 and pace.batch_rows == Pace.batch_rows:  # threads that encode need some rows each
+        pace = replace(pace, batch_rows=PART_ROWS)
     feed = start(given["out"], options, resume=given["resume"])
     try:
+        feed.model.learn_by(jobs)
         with (
             Interrupts() as interrupts,
             ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress,
@@ -181,6 +208,8 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns,
         "learnt": model.learnt() if rows > 0 else {},
+        "staleness": model.stream.settings.staleness,
+        "block_rows": model.stream.settings.block_rows,
     }
 
 
@@ -206,6 +235,8 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["learnt"]:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
         print(f"learnt: {', '.join(learnt)}")
+    if summary["staleness"] > 0:
+        print(f"staleness {summary['staleness']}, blocks of {summary['block_rows']:,} rows")
     if "dask" in summary:
         about, unread = summary["dask"], len(summary["dask"]["unread"])
         print(

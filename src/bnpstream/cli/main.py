@@ -105,13 +105,14 @@ command(
     "fit",
     "Absorb a source in order and keep what was learnt in a run directory.\n\n"
     "Ctrl-C saves a checkpoint; the same command with --resume goes on from it, to the same bits "
-    "as if it had never stopped. With --dask, the workers of a cluster read and absorb the files.",
+    "as if it had never stopped. With --jobs, threads learn blocks of rows side by side; with "
+    "--dask, the workers of a cluster read and absorb the files.",
     o.SOURCES,
     o.AS_JSON,
     Model=(o.CONFIG, *o.MODEL),
     Source=(*o.SOURCE, o.FOLLOW),
     Run=o.PACE,
-    Cluster=o.CLUSTER,
+    Cores=o.CORES,
 )
 command(
     "stream",

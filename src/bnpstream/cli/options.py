@@ -122,9 +122,17 @@ PACE = (
     switch("strict", "Stop at the first record that cannot be used."),
     *PROGRESS,
 )
-CLUSTER = (
-    Option("dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two processes.", "none"),
+CORES = (
+    Option(
+        "jobs",
+        int,
+        "Threads that learn, in blocks side by side; with 2 or more, --staleness is at least 1.",
+        default=1,
+        least=1,
+    ),
     *options_of(SharingOptions),
+    Option("block_rows", int, "Rows of a block of --jobs.", "16384", least=1),
+    Option("dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two processes.", "none"),
 )
 GRID = (
     Option("prior", list[str], "Priors to try.", "dp and nig"),

@@ -89,7 +89,9 @@ class Book:
         resolution = self.renamed = None
         if isinstance(change, Added):
             recent = [event for some in self._recent for event in some]
-            settled, events = resolve(replica, change, recent)
+            settled, events = resolve(replica.stream, change, recent)
+            replica.stream.lineage += events + settled.removed
+            replica.move_on()
             self._recent.append(settled.removed)
             resolution = packed(settled)
             self.renamed = change.own_ids, settled.targets

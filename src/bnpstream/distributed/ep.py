@@ -12,7 +12,14 @@ from sklearn.base import clone
 from bnpstream.distributed.partitions import hand_over, hold_blocks
 from bnpstream.distributed.worker import keep_freed_memory
 from bnpstream.engine import Absorption, Labels, Stream
-from bnpstream.engine.parallel.shards import SparseStream, Swept, combine, renamed, sweep_shard
+from bnpstream.engine.parallel.shards import (
+    DAMPING,
+    SparseStream,
+    Swept,
+    combine,
+    renamed,
+    sweep_shard,
+)
 from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all
@@ -23,10 +30,6 @@ from bnpstream.likelihoods.frames import as_rows
 from bnpstream.mixture import SiteBuffer
 from bnpstream.mixture.window import Window
 
-DAMPING = 0.2
-"""Of 0, .2 and .4, tried on five orders of KOS in two shards with two priors, by held-out figures
-that differ less than orders do. After 20 passes 1.4 % and 2.5 % of responsibilities still move,
-against .6 % and 1.1 % in serial EP; undamped it is more. More shards were tried undamped only."""
 EPOCHS_ON_WORKERS = 5
 """Sweeps after which the driver takes a copy of the sites: what a lost worker held is made again
 from there, and the posteriors needed for it are all that the scheduler keeps."""
@@ -91,8 +94,8 @@ def _check(model: StreamingMixture, damping: float) -> None:
             f"fit_ep needs n_passes >= 2, the first of which is ADF, got {model.n_passes}: give "
             "StreamingMixture(n_passes=20)"
         )
-    for name in ("half_life", "max_clusters", "max_memory"):
-        if getattr(model, name) is not None:
+    for name in ("half_life", "max_clusters", "max_memory", "staleness"):
+        if getattr(model, name) not in (None, 0):
             raise ValueError(
                 f"fit_ep knows no {name}, got {getattr(model, name)!r}: leave it out, or use fit"
             )
@@ -150,7 +153,7 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
 
 def assigned(batch: Batch, posterior: SparseStream) -> tuple[NDArray[np.intp], Integers, Floats]:
     """Return position and id of the likeliest cluster of every row, and its responsibility."""
-    return posterior.stream().posterior.assigned(batch)
+    return posterior.posterior().assigned(batch)
 
 
 class _Sweeps:

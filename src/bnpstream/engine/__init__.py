@@ -8,10 +8,11 @@ from bnpstream.engine.labels import Labels, labels_of
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.names import resolve_likelihood, resolve_prior
 from bnpstream.engine.notice import SlowFamilyWarning, announce_compilation
+from bnpstream.engine.phase import Phase
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.settings import Settings
 from bnpstream.engine.snapshot import Snapshot, restore, snapshot
-from bnpstream.engine.stream import Phase, Stream
+from bnpstream.engine.stream import Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
 
 announce_compilation()

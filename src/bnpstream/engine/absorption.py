@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.prefix import Prefix
-from bnpstream.inference.visits import Absorbed
+from bnpstream.inference.visits import Absorbed, Record
 from bnpstream.kernels.arrays import Floats
 
 
@@ -22,6 +22,46 @@ class Checked(NamedTuple):
     stamps: Floats | None
     prefix: Prefix | None
     """The prefix with these rows, if they are going to be kept."""
+
+
+class Told:
+    """What is told of the rows of a call, which may be absorbed some now and some later.
+
+    Parameters
+    ----------
+    places : ndarray, optional
+        Where each row that counts is among all rows that were to be absorbed.
+    n_waited : int
+        How many of all rows had waited.
+    """
+
+    def __init__(self, places: NDArray[np.intp] | None = None, n_waited: int = 0) -> None:
+        self.places = np.arange(0) if places is None else places
+        self.n_waited = n_waited
+        self.records: list[Record] = []
+
+    def after(self, n_rows: int) -> "Told":
+        """Return this for a call before whose rows so many others wait."""
+        if n_rows == 0:
+            return self
+        places = np.append(np.arange(n_rows), n_rows + self.places)
+        return Told(places, n_rows + self.n_waited)
+
+    def of_call(self, records: list[Record], revised: bool) -> "Absorption | None":
+        """Return what became of all rows absorbed since the call, these records last."""
+        self.records += records
+        if not self.records:
+            return None
+        absorbed = Absorbed.of(self.records)
+        places = self.places[: absorbed.rows.ids.size]
+        return Absorption(absorbed, places, self.n_waited, revised)
+
+    @staticmethod
+    def of_waiting(records: list[Record]) -> "Absorption":
+        """Return what became of rows that waited, by these records alone."""
+        absorbed = Absorbed.of(records)
+        n = absorbed.rows.ids.size
+        return Absorption(absorbed, np.arange(n), n, revised=False)
 
 
 class Absorption(NamedTuple):

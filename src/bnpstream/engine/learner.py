@@ -207,13 +207,13 @@ class Learner:
         saved = document["learner"]
         learner = cls(saved["n_first"], saved["scale"])
         learner.n_next = saved["n_next"]
-        state, rows = (_named(arrays, f"learner.{part}.") for part in ("state", "rows"))
+        state, rows = (named(arrays, f"learner.{part}.") for part in ("state", "rows"))
         if state:
             learner._before = state_from(state, paired=likelihood.paired)
             learner._probe = [likelihood.batch_of(rows)]
         return learner
 
 
-def _named(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
+def named(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names start so, without it."""
     return {name[len(start) :]: x for name, x in arrays.items() if name.startswith(start)}

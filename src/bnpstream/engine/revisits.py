@@ -8,7 +8,8 @@ import numpy as np
 
 from bnpstream.engine.absorption import Absorption
 from bnpstream.engine.checks import require_weights, require_whole
-from bnpstream.inference import window
+from bnpstream.engine.parallel.sweeps import sweep_shards
+from bnpstream.inference import ep, window
 from bnpstream.mixture.sites import totals
 
 if TYPE_CHECKING:
@@ -39,12 +40,14 @@ def finishing(stream: "Stream", began: Absorption | None) -> Iterator[Absorption
     kernel_for = partial(stream.kernel, model)
     last = stream.settings.last_merges(schedule) if model.likelihood.merges_when_done else None
     stages = [schedule] if last is None else [schedule, last]
+    sweep = ep.sweep if stream.settings.staleness == 0 else partial(sweep_shards, stream)
     begun, past = stream.progress or (0, window.Progress())
     for stage, plan in enumerate(stages):
         if stage < begun:
             continue
         done = past if stage == begun else window.Progress()
-        for outcome in window.finish(model, stream.state, kept, visits, plan, kernel_for, done):
+        held = (model, stream.state, kept, visits, plan, kernel_for, done, sweep)
+        for outcome in window.finish(*held):
             stream.keep([outcome])
             done = done.after(outcome, plan.tolerance)
             stream.progress = (stage, done)

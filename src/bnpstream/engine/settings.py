@@ -17,6 +17,19 @@ from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
 EVEN_ODDS = 0.0
+SERIAL = {
+    "revisit": (0, "all"),
+    "keep_sites": (False,),
+    "merge_threshold": (None, "auto"),
+    "half_life": (None,),
+}
+"""Settings of which a pass over blocks side by side knows only these values."""
+SERIAL_REASONS = {
+    "revisit": "revisits rows between others",
+    "keep_sites": "keeps what every row has added to clusters that all blocks share",
+    "merge_threshold": "merges clusters by the rows that they share, of all blocks",
+    "half_life": "lets all rows fade by one clock",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,12 @@ class Settings:
         Threads that predict.
     half_life : float, optional
         Rows, or time, after which a row counts for half.
+    staleness : int
+        Blocks before it that the posterior which a block of rows starts from may lack.
+    block_rows : int
+        Rows of a block, where `staleness` is not 0.
+    learn_threads : int
+        Threads that absorb blocks; the result does not depend on it.
     """
 
     prefix_rows: int = 500
@@ -80,6 +99,9 @@ class Settings:
     engine: Literal["auto", "compiled", "reference"] = "auto"
     n_jobs: int = 1
     half_life: float | None = None
+    staleness: int = 0
+    block_rows: int = 16_384
+    learn_threads: int = 1
 
     def check(self, prior: Prior) -> None:
         """Raise ValueError for a setting that cannot be, also where it is not used."""
@@ -94,7 +116,39 @@ class Settings:
                 f"half_life must be a finite number > 0 of rows or of time, or None, got {value!r}"
             )
         self.schedule(all_rows=False)
+        self._check_threads()
         self.visit(prior)
+
+    def _check_threads(self) -> None:
+        """Raise ValueError if blocks cannot be absorbed side by side with the other settings."""
+        require_whole("staleness", self.staleness, 0)
+        require_whole("block_rows", self.block_rows, 1)
+        threads = require_whole("learn_threads", self.learn_threads, 1)
+        if self.staleness == 0:
+            if threads > 1:
+                raise ValueError(
+                    f"learn_threads={threads} needs blocks that can be absorbed side by side, and "
+                    "with staleness=0 every row needs all rows before it: give staleness=1 or more"
+                )
+            return
+        for name, plain in SERIAL.items():
+            value = getattr(self, name)
+            if value not in plain:
+                raise ValueError(
+                    f"staleness={self.staleness} absorbs blocks of rows side by side, and "
+                    f"{name}={value!r} {SERIAL_REASONS[name]}: give one of them"
+                )
+        limit = "max_clusters" if self.max_clusters is not None else "max_memory"
+        if (self.n_passes > 1 or self.revisit != 0) and getattr(self, limit) is not None:
+            raise ValueError(
+                f"staleness={self.staleness} sweeps over blocks of rows side by side, without "
+                f"{limit}={getattr(self, limit)!r}: give one of them, or a single pass"
+            )
+
+    @property
+    def round_rows(self) -> int:
+        """Return how many rows are absorbed side by side."""
+        return (self.staleness + 1) * self.block_rows
 
     @cached_property
     def budget(self) -> Budget:

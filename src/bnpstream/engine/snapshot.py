@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Encoder, FixedColumns
-from bnpstream.engine.learner import Learner
+from bnpstream.engine.learner import Learner, named
+from bnpstream.engine.parallel.rounds import Rounds
+from bnpstream.engine.phase import Phase
 from bnpstream.engine.prefix import Prefix
 from bnpstream.engine.settings import Settings
-from bnpstream.engine.stream import Phase, Stream
+from bnpstream.engine.stream import Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
 from bnpstream.inference import ep, window
 from bnpstream.inference.forgetting import Clock
@@ -75,6 +77,8 @@ def snapshot(stream: Stream) -> Snapshot:
             stream.learner.save_into(document, arrays)
         arrays |= state_arrays(stream.state) | lineage_arrays(stream.lineage)
         arrays |= window_arrays(stream.window)
+        if stream.rounds.parts:
+            arrays |= {f"waiting.{k}": x for k, x in stream.rounds.rows().arrays().items()}
     return Snapshot(document, arrays)
 
 
@@ -117,6 +121,8 @@ def restore(
         if document["finishing"] is not None:
             stage, progress = document["finishing"]
             stream.progress = (stage, window.Progress(*progress))
+        if waiting := named(arrays, "waiting."):
+            stream.rounds = Rounds([encoder.likelihood.batch_of(waiting)])
     return stream
 
 

@@ -1,19 +1,20 @@
 """`Stream`: one object that owns a posterior and everything that depends on its history."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy, deepcopy
-from enum import Enum
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from bnpstream.engine.absorption import Absorption, Checked
+from bnpstream.engine.absorption import Absorption, Checked, Told
 from bnpstream.engine.checks import require_stamps, require_weights
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.notice import warn_of_slowness
+from bnpstream.engine.parallel.rounds import Rounds, prepared
+from bnpstream.engine.phase import Phase
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix
 from bnpstream.engine.revisits import finishing, refine
@@ -22,23 +23,12 @@ from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import Clock, Ticks
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.tree import MergeTree
-from bnpstream.inference.visits import Absorbed, Record
+from bnpstream.inference.visits import Record
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
-
-
-class Phase(Enum):
-    """How far a stream has come."""
-
-    EMPTY = "empty"
-    """No row has come."""
-    PREFIX = "prefix"
-    """The first rows are kept: what is left open will be learnt from them."""
-    RUNNING = "running"
-    """Rows are absorbed as they come."""
 
 
 class Stream:
@@ -73,12 +63,15 @@ class Stream:
         How far forgetting has come, with a half-life.
     window : Window
         Rows that can still be revisited, and what every row contributed.
+    rounds : Rounds
+        Rows that wait until there are enough to be absorbed side by side (`staleness`).
     lineage : list of Event
         Births, merges, deaths and retirements since the start.
     epochs : list of Epoch
         What every sweep of the last call did.
     last : Absorption or None
-        What became of the rows that were absorbed last.
+        What became of the rows of the last call, as far as they are absorbed, and of those that
+        had waited for them.
     progress : (int, Progress) or None
         Between two steps of `finishing`: its stage, and what of that is done.
     """
@@ -87,16 +80,18 @@ class Stream:
         self, prior: Prior, encoder: Encoder, settings: Settings, *, all_rows: bool = False
     ) -> None:
         self.encoder, self.phase = encoder, Phase.EMPTY
-        self.prefix, self.window = Prefix(), Window()
+        self.prefix, self.window, self.rounds = Prefix(), Window(), Rounds()
         self.learner: Learner | None = None
         self.clock: Clock | None = None
         self.lineage: list[Event] = []
         self.epochs: list[ep.Epoch] = []
         self.last: Absorption | None = None
+        self._told = Told()
         self._state: MixtureState | None = None
         self.progress: tuple[int, window.Progress] | None = None
         self._provisional: Stream | None = None
         self._given_prior = self._prior = prior
+        self.settings = settings
         self.configure(settings, all_rows=all_rows)
 
     def resume_prefix(self, prefix: Prefix) -> None:
@@ -107,6 +102,7 @@ class Stream:
         """Return this stream without its events, sweeps and last call; all else is shared."""
         other = copy(self)
         other.lineage, other.epochs, other.last = [], [], None
+        other.rounds, other._told = Rounds(self.rounds.parts), Told()
         other._loops, other._provisional = Loops(self.settings), None
         return other
 
@@ -134,6 +130,8 @@ class Stream:
         other = prior is not None and prior != self._given_prior
         used = prior if prior is not None and other else self._prior
         settings.check(used)
+        if self.phase is Phase.RUNNING and self.settings.round_rows != settings.round_rows:
+            self.settle()  # what waits is not for other rounds
         self.settings, self._prior = settings, used
         self.schedule = settings.schedule(all_rows=all_rows)
         self._loops, self._provisional = Loops(settings), None
@@ -227,7 +225,14 @@ class Stream:
     @property
     def n_rows(self) -> int:
         """Return the rows absorbed or kept; rows of weight zero that were absorbed do not count."""
-        return self.prefix.n_rows if self._state is None else self._state.n_observations
+        if self._state is None:
+            return self.prefix.n_rows
+        return self._state.n_observations + self.rounds.n_rows
+
+    @property
+    def waits(self) -> bool:
+        """Return whether some of the rows given are not in the posterior so far."""
+        return self.phase is Phase.PREFIX or self.rounds.n_rows > 0
 
     @property
     def visits(self) -> adf.Settings:
@@ -245,24 +250,27 @@ class Stream:
 
     @property
     def posterior(self) -> Posterior:
-        """Return what can be read off the posterior; while rows are kept, a throw-away one."""
+        """Return what can be read off the posterior; while rows wait, a throw-away one."""
         stream = self.answering
         return Posterior(stream.model, stream.state, stream.encoder, stream.kernel)
 
     @property
     def answering(self) -> "Stream":
-        """Return the stream whose posterior is read: while rows are kept, one as if it ended."""
-        if self.phase is not Phase.PREFIX:
+        """Return the stream whose posterior is read: while rows wait, one as if it ended."""
+        if not self.waits:
             return self
         if self._provisional is None:
             self._provisional = self._as_if_ended()
         return self._provisional
 
     def _as_if_ended(self) -> "Stream":
-        """Return a throw-away stream of the rows kept so far."""
-        other = Stream(self._given_prior, deepcopy(self.encoder), self.settings)
-        other.prefix, other.phase = self.prefix, Phase.PREFIX
-        other.begin()
+        """Return a throw-away stream of the rows given so far."""
+        if self.phase is Phase.PREFIX:
+            other = Stream(self._given_prior, deepcopy(self.encoder), self.settings)
+            other.resume_prefix(self.prefix)
+        else:
+            other = deepcopy(self)
+        other.settle()
         return other
 
     def view(self, rows: Any) -> Batch:
@@ -286,7 +294,8 @@ class Stream:
         """
         encoder = self.encoder.settled(rows) if self.phase is Phase.EMPTY else self.encoder
         running = self.phase is Phase.RUNNING or encoder.is_informed
-        found = encoder.prepared(rows) if running else encoder.check(rows)
+        threads = self.settings.learn_threads
+        found = prepared(encoder, rows, threads) if running else encoder.check(rows)
         n_rows = len(found) if isinstance(found, list) or running else int(found.shape[0])
         weighed = require_weights(weights, n_rows)
         stamps = require_stamps(timestamps, n_rows, self.settings.half_life, self._is_by_time())
@@ -298,7 +307,7 @@ class Stream:
         return Checked(encoder, found, n_rows, weighed, stamps, prefix)
 
     def absorb(self, rows: Any, weights: Any = None, timestamps: Any = None) -> Absorption | None:
-        """Absorb rows in order, or keep them while the prefix is filling.
+        """Absorb rows in order, or keep them while the prefix, or a round, is filling.
 
         Parameters
         ----------
@@ -310,10 +319,10 @@ class Stream:
         Returns
         -------
         absorption : Absorption or None
-            What became of them; None if all were kept.
+            What became of them, and of rows that had waited; None if all were kept.
         """
         given = rows if isinstance(rows, Checked) else self.check(rows, weights, timestamps)
-        self.progress = None
+        self.progress = self._provisional = None
         if given.prefix is None:
             if self.phase is Phase.EMPTY:
                 learns = self._prior.learn
@@ -325,14 +334,33 @@ class Stream:
         if given.prefix.counted().size >= self.settings.prefix_rows:
             return self._begin_with(given.encoder, given.prefix)
         self.encoder, self.prefix, self.phase = given.encoder, given.prefix, Phase.PREFIX
-        self._provisional = None
         return None
 
-    def begin(self) -> Absorption:
+    def begin(self) -> Absorption | None:
         """Absorb all rows that were kept now, with what they say of what is open."""
         return self._begin_with(self.encoder, self.prefix)
 
-    def _begin_with(self, encoder: Encoder, prefix: Prefix) -> Absorption:
+    def settle(self) -> Absorption | None:
+        """Absorb all rows that wait, of prefix and round; return what became of them, if any did.
+
+        A round that is not full is absorbed as one that is: rows that come later begin another.
+        """
+        if self.phase is Phase.PREFIX:
+            self.begin()
+            self._settle_round()
+            return self.last
+        return self._settle_round()
+
+    def _settle_round(self) -> Absorption | None:
+        """Absorb the rows of a round that is not full."""
+        self._provisional = None
+        if not self.rounds.parts:
+            return None
+        records, _ = self.keep(self.rounds.settle(self))
+        self.last = self._told.of_call(records, revised=False)
+        return self._told.of_waiting(records)
+
+    def _begin_with(self, encoder: Encoder, prefix: Prefix) -> Absorption | None:
         """Learn from the first rows, then absorb them all; if one is bad, nothing changes."""
         first = prefix.first(self.settings.prefix_rows)
         encoder = encoder.chosen(first)
@@ -345,7 +373,7 @@ class Stream:
             model = learner.first(self.trial, model, batch)
         encoder.use(model.likelihood)
         try:
-            rows = encoder.prepared(prefix.rows())
+            rows = prepared(encoder, prefix.rows(), self.settings.learn_threads)
         except ValueError:  # a row of the last call, beyond those that it was learnt from
             encoder.prepared(prefix.last())
             raise
@@ -363,7 +391,7 @@ class Stream:
         self.settings.budget.check(state)
         self._adopt(model)
         self.learner, self._state = learner, state
-        self.window, self.lineage, self.clock = Window(), [], None
+        self.window, self.rounds, self.lineage, self.clock = Window(), Rounds(), [], None
         self.phase = Phase.RUNNING
 
     def _is_by_time(self) -> bool | None:
@@ -386,28 +414,47 @@ class Stream:
 
     def _visit(
         self, rows: Any, weights: Floats | None, stamps: Floats | None, n_waited: int = 0
-    ) -> Absorption:
+    ) -> Absorption | None:
         """Absorb prepared rows, those of weight zero left out."""
         self._follow_prior()
         places = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
         if weights is not None:
             rows = rows.chosen(places).weighted(weights[places])
             stamps = None if stamps is None else stamps[places]
-        self.epochs = []
-        ticks = self._ticks(places.size, stamps)
-        records, revised = self.keep(self._steps(rows, places.size, ticks))
-        self.last = Absorption(Absorbed.of(records), places, n_waited, revised)
+        self.epochs, n = [], places.size
+        self._told = Told(places, n_waited).after(self.rounds.n_rows)
+        outcomes: Iterable[window.Outcome]
+        if self.settings.staleness == 0 or self.revisits:
+            outcomes = self.steps(rows, n, self._ticks(n, stamps))
+        else:
+            outcomes = self.rounds.absorb(self, rows, n)
+        self.last = self._told.of_call(*self.keep(outcomes))
         return self.last
 
-    def _steps(self, rows: Any, n: int, ticks: Ticks | None) -> Iterator[window.Outcome]:
+    def steps(self, rows: Any, n: int, ticks: Ticks | None = None) -> Iterator[window.Outcome]:
+        """Absorb the first n of prepared rows, one after the other."""
+        encoder = self.encoder
+        return self._steps(partial(encoder.part, rows), partial(encoder.room, rows), n, ticks)
+
+    def absorb_batch(self, batch: Batch) -> Iterator[window.Outcome]:
+        """Absorb encoded rows, one after the other."""
+        return self._steps(batch.part, lambda start: len(batch) - start, len(batch), None)
+
+    def _steps(
+        self,
+        part: Callable[[int, int], Batch],
+        room: Callable[[int], int],
+        n: int,
+        ticks: Ticks | None,
+    ) -> Iterator[window.Outcome]:
         """Absorb rows; stop where something is learnt, or where columns are added."""
         start, learner, encoder, state = 0, self.learner, self.encoder, self.state
         while start < n:
-            stop = min(start + encoder.room(rows, start), n)
+            stop = min(start + room(start), n)
             if learner is not None:
                 n_seen = state.n_observations
                 stop = min(stop, start + learner.room(n_seen))
-            batch = encoder.part(rows, start, stop)
+            batch = part(start, stop)
             if learner is not None and n_seen >= learner.n_next - learner.n_probe:
                 learner.watch(self.trial, self.model, batch, state)
             yield from self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
@@ -461,7 +508,7 @@ class Stream:
         """
         if self.phase is Phase.EMPTY:
             raise ValueError("there is nothing to finish: no row has been given so far")
-        began = self.begin() if self.phase is Phase.PREFIX else None
+        began = self.settle()
         if began is None and self.progress is None:
             self.epochs = []
         if self.learner is not None:

@@ -32,7 +32,7 @@ class DocumentMixture(StreamEstimator):
         Documents that decide on what is not given.
     new_cluster_threshold, min_responsibility, max_responsibilities, prune_threshold, n_passes, \
 revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, \
-engine, n_jobs, half_life
+engine, n_jobs, half_life, staleness, block_rows, learn_threads
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
 
@@ -86,6 +86,9 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
         half_life: float | None = None,
+        staleness: int = 0,
+        block_rows: int = 16_384,
+        learn_threads: int = 1,
     ) -> None:
         self._take(locals())
 

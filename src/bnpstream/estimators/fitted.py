@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bnpstream.engine import Checked, Labels, Phase, Posterior, Stream, labels_of, require_whole
+from bnpstream.engine import Checked, Labels, Posterior, Stream, labels_of, require_whole
 from bnpstream.estimators.base import MixtureEstimator, matching_columns
 from bnpstream.estimators.display import describe
 from bnpstream.inference.ep import Epoch
@@ -90,8 +90,8 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def provisional_(self) -> bool:
-        """Return whether the prefix is still filling, so that a throw-away model answers."""
-        return self._kept.phase is Phase.PREFIX
+        """Return whether rows wait for others, so that a throw-away model answers."""
+        return self._kept.waits
 
     state_: MixtureState = of_stream("state", "The posterior's arrays.")
     window_: Window = of_stream("window", "The rows that can still be revisited.")

@@ -58,6 +58,9 @@ class StreamEstimator(FittedMixture):
     max_clusters: int | None
     max_memory: int | str | None
     half_life: float | None
+    staleness: int
+    block_rows: int
+    learn_threads: int
 
     _used: tuple[Any, ...] = ()
     """The parameters that the stream goes by."""
@@ -133,8 +136,7 @@ class StreamEstimator(FittedMixture):
         stream = self._new_stream(X, all_rows=True)
         given = stream.check(self._rows(X), sample_weight, timestamps)
         stream.absorb(given)
-        if stream.phase is Phase.PREFIX:
-            stream.begin()
+        stream.settle()
         labels, epochs = labels_of(stream, given), stream.epochs
         stream.finish()
         stream.epochs = epochs + stream.epochs
@@ -174,7 +176,7 @@ class StreamEstimator(FittedMixture):
                 self._remember(X, reset=True)
                 self._stream, self._used = stream, self._parameters()
         self._labels, self._given = None, given
-        if stream.phase is Phase.RUNNING:
+        if not stream.waits:
             self._labels, self._given = labels_of(stream, given), None
         return self
 

@@ -84,7 +84,7 @@ class StreamingMixture(StreamEstimator):
         decisions from the same posterior; identical bits are promised within one engine.
     n_jobs : int, optional
         Threads that predict and score rows: -1 for all cores; by default one. Results do not
-        depend on it, to the last bit. A pass is one thread's work: rows depend on each other.
+        depend on it, to the last bit. It is not about learning: see `learn_threads`.
     half_life : float, optional
         Forget: a row counts for half after so many further rows, or, with `timestamps`, after so
         much time; for a quarter after twice as many. This happens in 64 small steps a half-life,
@@ -92,6 +92,24 @@ class StreamingMixture(StreamEstimator):
         `prune_threshold` is retired. n of the prior's rule is what all rows still count for. Rows
         in a window, or of several passes, are revisited with what they count for then, and not at
         all below `prune_threshold`. None never forgets.
+    staleness : int
+        s: rows are absorbed in blocks of `block_rows`, s + 1 blocks side by side. All of these
+        start from the posterior before the first of them, so that the last one lacks s blocks; new
+        clusters that several blocks opened for the same rows are then recognised as one. 0, the
+        default, absorbs every row with all rows before it. Above 0, the first `block_rows` rows
+        are absorbed one after the other too, and later ones wait until there are (s + 1)
+        `block_rows` of them; meanwhile a throw-away model that has absorbed them answers, and
+        `finish` absorbs what waits. Blocks are counted from the start of the stream, never by
+        calls. With `n_passes`, or ``revisit="all"``, the first pass is that of 0, and a later one
+        sweeps over all blocks side by side, each against the posterior before the sweep. Not with
+        a window, `keep_sites`, a number for `merge_threshold`, or `half_life`, and several passes
+        not with a budget.
+    block_rows : int
+        Rows of a block. Larger ones are faster by threads, and starting points older.
+    learn_threads : int
+        Threads that absorb blocks, of which s + 1 at most have something to do. Results depend on
+        `staleness` and `block_rows` and not on the number of threads, to the last bit. Every block
+        needs a copy of the posterior. More than 1 need a `staleness` of 1 or more.
 
     Attributes
     ----------
@@ -120,7 +138,8 @@ class StreamingMixture(StreamEstimator):
         What became of every row that the last call absorbed, when it did: all of the above, and its
         responsibilities. With the call that fills the prefix these are all rows of the prefix.
     provisional_ : bool
-        Whether the prefix is still filling, so that a throw-away model answers.
+        Whether rows wait, for the prefix to fill or for others to be absorbed side by side with, so
+        that a throw-away model answers.
     total_log_evidence_ : float
         Sum of all one-step-ahead log predictives since the start of the stream.
     n_samples_seen_ : int
@@ -176,6 +195,9 @@ class StreamingMixture(StreamEstimator):
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
         half_life: float | None = None,
+        staleness: int = 0,
+        block_rows: int = 16_384,
+        learn_threads: int = 1,
     ) -> None:
         self._take(locals())
 

@@ -1,6 +1,6 @@
 """EP-NRM, Algorithm 2: sweeps over rows that can be revisited."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,9 @@ def sweep(
     )
 
 
+Sweep = Callable[[Model, MixtureState, Batch, SiteBuffer, Settings, KernelArguments | None], Epoch]
+
+
 def _largest_difference(
     state: MixtureState, statistics: Any, masses: Floats, log_vacancy: Floats
 ) -> float:
@@ -91,6 +94,7 @@ def run(
     *,
     n_sweeps: int,
     tolerance: float = 0.0,
+    sweep: Sweep = sweep,
 ) -> Iterator[Epoch]:
     """Sweep until responsibilities move by no more than `tolerance` on average.
 
@@ -102,6 +106,8 @@ def run(
         Sweeps at most.
     tolerance : float
         Stop after a sweep whose `change` is not larger and in which no cluster was born or died.
+    sweep : callable
+        Does one sweep; by default row by row.
     """
     for _ in range(n_sweeps):
         epoch = sweep(model, state, batch, sites, settings, kernel)

@@ -136,6 +136,7 @@ def finish(
     schedule: Schedule,
     kernel_for: KernelFor,
     past: Progress | None = None,
+    sweep: ep.Sweep = ep.sweep,
 ) -> Iterator[Outcome]:
     """Merge and sweep what the window holds, as when it is full.
 
@@ -144,7 +145,7 @@ def finish(
     if window.n_rows > 0:
         batch = window.batch() if schedule.n_revisits > 0 else None
         held = (window.sites, batch, window.fading)
-        yield from revisit(model, state, *held, settings, schedule, kernel_for, past)
+        yield from revisit(model, state, *held, settings, schedule, kernel_for, past, sweep)
 
 
 def revisit(
@@ -157,6 +158,7 @@ def revisit(
     schedule: Schedule,
     kernel_for: KernelFor,
     past: Progress | None = None,
+    sweep: ep.Sweep = ep.sweep,
 ) -> Iterator[Outcome]:
     """Merge what belongs together, sweep the rows, and merge what the sweeps brought together.
 
@@ -179,6 +181,7 @@ def revisit(
             kernel_for(batch),
             n_sweeps=schedule.n_revisits - past.n_sweeps,
             tolerance=schedule.tolerance,
+            sweep=sweep,
         )
     if merging is not None and past.n_merges < 2:
         yield Merges(merge_all(model, state, sites, merging, fading))

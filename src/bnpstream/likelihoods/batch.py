@@ -79,9 +79,14 @@ class Batch:
         return self.chosen(slice(start, stop))
 
     def chosen(self, rows: NDArray[np.intp] | slice) -> Self:
-        """Return some observations."""
+        """Return some observations; those of a slice, from start to stop, are not copied."""
+        statistics: Any = self.statistics
+        if isinstance(rows, slice) and not isinstance(statistics, np.ndarray):
+            statistics = rows_between(statistics, rows.start, rows.stop)
+        else:
+            statistics = statistics[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return type(self)(self.statistics[rows], self.log_base[rows], weights)
+        return type(self)(statistics, self.log_base[rows], weights)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -145,6 +150,14 @@ class Batch:
             indices = self.statistics.indices.astype(np.uint32)
             values = self.statistics.data
         return plain_rows(indptr, indices, values, self.log_base, self.row_weights)
+
+
+def rows_between(matrix: csr_array, start: int, stop: int) -> csr_array:
+    """Return rows start..stop-1 of a matrix, whose memory they share."""
+    ends = matrix.indptr[start : stop + 1]
+    inside = slice(ends[0], ends[-1])
+    parts = (matrix.data[inside], matrix.indices[inside], ends - ends[0])
+    return csr_array(parts, shape=(ends.size - 1, matrix.shape[1]))
 
 
 def plain_rows(

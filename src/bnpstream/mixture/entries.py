@@ -60,12 +60,22 @@ class Entries(NamedTuple):
         """Return the places."""
         return np.cumsum(self.gaps, dtype=np.int64)
 
-    def rows(self, n_rows: int, n_statistics: int) -> csr_array:
-        """Return the rows, zero elsewhere."""
-        places, starts = self.places, n_statistics * np.arange(n_rows + 1)
-        ends = np.searchsorted(places, starts)
-        columns = places - np.repeat(starts[:-1], np.diff(ends))
-        return csr_array((self.values, columns, ends), shape=(n_rows, n_statistics))
+    def rows(self, chosen: Integers, n_statistics: int) -> csr_array:
+        """Return some rows, zero elsewhere."""
+        places, values = self.places, self.values
+        parts = [
+            slice(*np.searchsorted(places, [row * n_statistics, (row + 1) * n_statistics]))
+            for row in chosen.tolist()
+        ]
+        columns = [
+            places[part] - row * n_statistics
+            for part, row in zip(parts, chosen.tolist(), strict=True)
+        ]
+        ends = np.cumsum([0, *map(len, columns)])
+        nothing = np.empty(0, np.int64)
+        found = np.concatenate([nothing.astype(np.float64), *(values[part] for part in parts)])
+        indices = np.concatenate([nothing, *columns])
+        return csr_array((found, indices, ends), shape=(chosen.size, n_statistics))
 
     def write(self, state: MixtureState, slots: Integers) -> None:
         """Replace statistics of a posterior, whose slots the rows are."""
@@ -78,8 +88,16 @@ class Entries(NamedTuple):
         state.arrays.table.values[_indices(state, slots, places)] = values
 
     def add(self, state: MixtureState, slots: Integers) -> None:
-        """Add to statistics of a posterior; several rows may be one slot."""
-        places, values = self.places, self.values
+        """Add to statistics of a posterior, whose masses have grown; rows may share a slot."""
+        places, values, cache = self.places, self.values, state._cache
+        self._add(state, slots, places, values)
+        if cache is not None:
+            rows = np.repeat(np.arange(slots.size), np.diff(_ends(state, slots, places)))
+            columns = places - state.n_statistics * rows
+            state.grow_cache(cache, state.n_clusters, (slots[rows], columns))
+
+    @staticmethod
+    def _add(state: MixtureState, slots: Integers, places: Integers, values: Floats) -> None:
         if state.paired:
             for row, slot in enumerate(slots.tolist()):
                 more = values.reshape(slots.size, state.n_statistics)[row]

@@ -399,17 +399,38 @@ class MixtureState:
         Clusters in slots below `n_kept` are the same in both. The cache goes along: it needs the
         slots and columns of all statistics that may be larger than those it was made of.
         """
-        mine: list[Any] = [*self.arrays.table, *self.arrays[1:]]
-        theirs: list[Any] = [*other.arrays.table, *other.arrays[1:]]
-        if any(to.shape != source.shape for to, source in zip(mine, theirs, strict=True)):
-            self.arrays, self._cache = other.copy().arrays, None
-            return
-        for to, source in zip(mine, theirs, strict=True):
-            np.copyto(to, source)
-        if self._cache is not None:
-            of, cache = self._cache
+        sizes = self.arrays.masses.size, self.arrays.table.values.size
+        self.arrays, cache = refilled(self.arrays, other.arrays), self._cache
+        self._cache = None
+        if sizes == (self.arrays.masses.size, self.arrays.table.values.size):
+            self.grow_cache(cache, n_kept, entries)
+
+    def become(self, other: "MixtureState", *, cached: bool = True) -> None:
+        """Become a copy of another posterior, in the same memory if that fits.
+
+        With `cached` its cache is copied too.
+        """
+        self.arrays = refilled(self.arrays, other.arrays)
+        cache, self._cache = self._cache, None
+        if cached and other._cache is not None:
+            of, source = other._cache
+            self._cache = of, refilled(None if cache is None else cache[1], source)
+
+    def grow_cache(
+        self,
+        cache: tuple[Likelihood, Any] | None,
+        n_kept: int,
+        entries: tuple[Integers, Integers],
+    ) -> None:
+        """Use a cache again that was made before some entries, slots and columns, have grown.
+
+        Clusters in slots below `n_kept` are the same as then. That of a vocabulary that grows is
+        made anew instead.
+        """
+        if cache is not None and not self.is_wide:
+            of, found = cache
             arrays, K = self.arrays, self.n_clusters
-            grown = of.grown_cache(cache, arrays.table, arrays.masses, K, n_kept, entries)
+            grown = of.grown_cache(found, arrays.table, arrays.masses, K, n_kept, entries)
             self._cache = (of, grown)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -417,6 +438,20 @@ class MixtureState:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.arrays, self.paired, self._cache = state["arrays"], state["paired"], None
+
+
+def refilled(to: Any, source: Any) -> Any:
+    """Return a copy of arrays, or of a tuple of them, in the memory of `to` where that fits."""
+    if isinstance(source, tuple):
+        parts = zip(to if isinstance(to, tuple) else [None] * len(source), source, strict=True)
+        copies: Any = [refilled(*pair) for pair in parts]
+        return type(source)(*copies) if hasattr(source, "_make") else tuple(copies)
+    if not isinstance(source, np.ndarray):
+        return source
+    if isinstance(to, np.ndarray) and to.shape == source.shape and to.dtype == source.dtype:
+        np.copyto(to, source)
+        return to
+    return source.copy()
 
 
 def _grown(capacity: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bnpstream.engine import Absorption, Phase
 from bnpstream.mixture import Event
 from bnpstream.runs.absorption import sound_parts
 from bnpstream.runs.journal import Journal
@@ -219,24 +220,23 @@ class Feed:
         """Absorb rows, and note them; what the model refuses is rejected."""
         began = time.perf_counter()
         # Any split of rows gives the same bits: good ones do not notice.
-        for part, _, refused in sound_parts(
+        for part, found, refused in sound_parts(
             records, lambda part: self.model.absorb(part.rows, part.times or None)
         ):
             self.seconds_in_pass += time.perf_counter() - began
             if refused is None:
-                self._note(part)
+                self._note(part, found)
                 self.model.stream.epochs = []  # of this call: a checkpoint does not depend on calls
             yield part, refused
             began = time.perf_counter()
 
-    def _note(self, records: Records | None) -> None:
+    def _note(self, records: Records | None, found: Absorption | None) -> None:
         """Note what became of the rows, and take over the history of clusters."""
-        if self.model.provisional:
+        if found is None:
             assert records is not None
             self.journal.wait(records, self.model.likelihood)
             return
-        absorbed = self.model.absorbed
-        events = self._take_events()
+        absorbed, events = found.absorbed, self._take_events()
         self.journal.note(records, absorbed, events, self.model.likelihood)
         self.note_evidence(float(absorbed.rows.log_evidence.mean()))
 
@@ -262,11 +262,9 @@ class Feed:
         """End the stream: absorb what waits, revisit what the window holds, step by step."""
         if self.n_rows == 0:
             return
-        waiting = self.model.provisional
-        for _ in self.model.stream.finishing():
-            if waiting:
-                self._note(None)
-                waiting = False
+        for began in self.model.stream.finishing():
+            if began is not None:
+                self._note(None, began)
             else:
                 self.journal.follow(self._take_events())
             on_batch(self.status("finishing"))
@@ -274,24 +272,22 @@ class Feed:
                 raise InterruptedJobError
             if self._is_time(pace):
                 self.checkpoint()
-        if waiting:
-            self._note(None)
         self.journal.follow(self._take_events())
 
     def status(self, stage: str | None = None) -> Status:
         """Return where the job stands."""
         seconds = time.perf_counter() - self._started
-        provisional = self.n_rows > 0 and self.model.provisional
+        filling = self.model.stream.phase is Phase.PREFIX
         return Status(
             self.n_rows,
             self.records,
             self.journal.n_rejects,
-            0 if self.n_rows == 0 or provisional else self.model.n_clusters,
+            0 if self.n_rows == 0 or filling else self.model.stream.state.n_clusters,
             self._evidence,
             seconds,
             (self.n_rows - self._rows_before) / max(seconds, 1e-9),
             self._fraction(),
-            stage or ("prefix" if provisional else "reading"),
+            stage or ("prefix" if filling else "reading"),
             self.partitions,
         )
 

@@ -1,5 +1,6 @@
 """What is noted of a stream beside the posterior: trend, exemplars, tokens, rejects."""
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ OTHER = "other reasons"
 
 
 class Waiting(NamedTuple):
-    """A record whose row is kept until the prefix is full."""
+    """A record whose row waits until others have come."""
 
     number: int
     id: str | int
@@ -51,11 +52,6 @@ class Journal:
     ----------
     names : sequence of str, optional
         What the columns are called.
-
-    Attributes
-    ----------
-    waiting : list of Waiting
-        Records whose rows are kept until the prefix is full.
     """
 
     def __init__(self, names: tuple[str, ...] | None = None) -> None:
@@ -63,7 +59,9 @@ class Journal:
         self.trend, self.exemplars = Trend(), Exemplars()
         self.n_tokens: int | None = None
         self.reasons: Counter[str] = Counter()
-        self.waiting: list[Waiting] = []
+        self._described: list[Waiting] = []
+        self._records: list[tuple[Records, Typicality]] = []
+        """After these; they are described when somebody asks."""
 
     @property
     def n_rejects(self) -> int:
@@ -78,20 +76,23 @@ class Journal:
 
     def wait(self, records: Records, likelihood: Likelihood) -> None:
         """Keep in mind records whose rows wait for more."""
-        measured = likelihood.typicality(records.rows)
         self.count_tokens(likelihood.n_tokens(records.rows))
-        self.waiting += [
-            Waiting(number, id, self._excerpt(records, i), offset, divisor)
-            for i, (number, id, offset, divisor) in enumerate(
-                zip(
-                    records.numbers,
-                    records.ids,
-                    measured.offsets.tolist(),
-                    measured.divisors.tolist(),
-                    strict=True,
-                )
-            )
-        ]
+        self._records.append((records, likelihood.typicality(records.rows)))
+
+    @property
+    def waiting(self) -> list[Waiting]:
+        """Return the records whose rows wait."""
+        for records, measured in self._records:
+            scales = zip(measured.offsets.tolist(), measured.divisors.tolist(), strict=True)
+            self._described += [
+                Waiting(*self._told(records, i), *scale) for i, scale in enumerate(scales)
+            ]
+        self._records = []
+        return self._described
+
+    @waiting.setter
+    def waiting(self, records: list[Waiting]) -> None:
+        self._described, self._records = records, []
 
     def note(
         self,
@@ -100,28 +101,37 @@ class Journal:
         events: list[Event],
         likelihood: Likelihood,
     ) -> None:
-        """Note rows that were absorbed, those that waited first, and what they did to clusters."""
-        rows, waiting = absorbed.rows, self.waiting
-        offsets = np.array([one.offset for one in waiting])
-        divisors = np.array([one.divisor for one in waiting])
+        """Note rows that were absorbed, and what they did to clusters.
+
+        Rows that waited come first, then these; those that were not absorbed wait.
+        """
         if records is not None:
-            measured = likelihood.typicality(records.rows)
-            self.count_tokens(likelihood.n_tokens(records.rows))
+            self.wait(records, likelihood)
+        rows, n = absorbed.rows, absorbed.rows.ids.size
+        described, parts = self._described, self._records
+        offsets = np.array([one.offset for one in described])
+        divisors = np.array([one.divisor for one in described])
+        for _, measured in parts:
             offsets = np.append(offsets, measured.offsets)
             divisors = np.append(divisors, measured.divisors)
+        starts = np.cumsum([len(described), *(len(some) for some, _ in parts)]).tolist()
 
         def describe(row: int) -> tuple[int, str | int, str]:
-            if row < len(waiting):
-                return waiting[row].number, waiting[row].id, waiting[row].excerpt
-            assert records is not None
-            i = row - len(waiting)
-            return records.numbers[i], records.ids[i], self._excerpt(records, i)
+            if row < len(described):
+                return described[row][:3]
+            part = bisect_right(starts, row) - 1
+            return self._told(parts[part][0], row - starts[part])
 
-        scores = Typicality(offsets, divisors).scores(rows.log_evidence)
+        scores = Typicality(offsets[:n], divisors[:n]).scores(rows.log_evidence)
         self.trend.add(rows.ids, rows.log_evidence, rows.n_clusters)
         self.exemplars.add(rows.ids, rows.shares, scores, describe)
         self.follow(events)
-        self.waiting = []
+        self._described = described[n:]
+        self._records = [
+            (some, measured) if start >= n else _from(some, measured, n - start)
+            for (some, measured), start in zip(parts, starts, strict=False)
+            if start + len(some) > n
+        ]
 
     def follow(self, events: list[Event]) -> None:
         """Follow merges and deaths."""
@@ -132,6 +142,10 @@ class Journal:
         """Count the tokens of rows; None where they are no documents."""
         if n_tokens is not None:
             self.n_tokens = (self.n_tokens or 0) + n_tokens
+
+    def _told(self, records: Records, i: int) -> tuple[int, str | int, str]:
+        """Return what is told of a record."""
+        return records.numbers[i], records.ids[i], self._excerpt(records, i)
 
     def _excerpt(self, records: Records, i: int) -> str:
         """Return what a person sees of a record."""
@@ -176,6 +190,12 @@ class Journal:
         journal.reasons = Counter(dict(document.reasons))
         journal.exemplars = Exemplars.from_document(document.exemplars)
         return journal
+
+
+def _from(records: Records, measured: Typicality, first: int) -> tuple[Records, Typicality]:
+    """Return records from the given one on."""
+    rest = Typicality(measured.offsets[first:], measured.divisors[first:])
+    return records.part(slice(first, None)), rest
 
 
 def _shown(cell: Any) -> str:

@@ -8,7 +8,6 @@ from bnpstream.engine import (
     Encoder,
     FixedColumns,
     GrowingVocabulary,
-    Phase,
     Posterior,
     Settings,
     Stream,
@@ -28,6 +27,8 @@ FIXED, GROWING = "StreamingMixture", "DocumentMixture"
 """Estimators that a model can be loaded as: of fixed columns, and of a growing vocabulary."""
 WORDS = ("prior", "likelihood", "spread", "total")
 """Parameters of estimators that are no settings of a stream."""
+THREADS = {"n_jobs": None, "learn_threads": 1}
+"""Parameters that no result depends on: they are not kept."""
 DOCUMENT_PREFIX = 100
 """Initial documents used to learn unset parameters."""
 GIVEN = ("concentration", "discount", "tilt")
@@ -72,9 +73,9 @@ class Mixture:
             given = {"spread": None, "total": None} | given
             name, usual = GROWING, Settings(prefix_rows=DOCUMENT_PREFIX)
             encoder = GrowingVocabulary(given["spread"], given["total"])
-        chosen = {k: x for k, x in given.items() if k not in (*WORDS, "n_jobs")}
+        chosen = {k: x for k, x in given.items() if k not in (*WORDS, *THREADS)}
         stream = Stream(resolve_prior(given["prior"]), encoder, replace(usual, **chosen))
-        parameters = asdict(usual) | given | {"n_jobs": None}
+        parameters = asdict(usual) | given | THREADS
         return cls(name, parameters, encoder.likelihood, stream)
 
     @classmethod
@@ -100,8 +101,18 @@ class Mixture:
 
     @property
     def provisional(self) -> bool:
-        """Return whether the first rows are still being kept."""
-        return self.stream.phase is Phase.PREFIX
+        """Return whether rows wait for others, so that a throw-away posterior answers."""
+        return self.stream.waits
+
+    def learn_by(self, n_threads: int) -> None:
+        """Let so many threads absorb rows; OptionError if this stream cannot be shared out."""
+        settings = self.stream.settings
+        if n_threads > 1 and settings.staleness == 0:
+            raise OptionError(
+                f"--jobs {n_threads}: this run was begun without --jobs, for one thread: leave it "
+                "out, or begin another run with another --out"
+            )
+        self.stream.configure(replace(settings, learn_threads=n_threads))
 
     @property
     def absorbed(self) -> Absorbed:
@@ -143,7 +154,7 @@ class Mixture:
         return Mixture(self.estimator, self.parameters, self.likelihood, coarse, self.n_features)
 
     def __repr__(self) -> str:
-        usual = asdict(Settings()) | {"prior": "dp", "likelihood": "auto", "n_jobs": None}
+        usual = asdict(Settings()) | {"prior": "dp", "likelihood": "auto"} | THREADS
         usual |= {"spread": None, "total": None}
         given = [f"{k}={x!r}" for k, x in self.parameters.items() if x != usual[k]]
         return f"{self.estimator}({', '.join(given)})"
@@ -188,6 +199,8 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         "max_memory": options.max_memory,
         "prefix_rows": options.prefix_rows,
         "engine": options.engine,
+        "staleness": options.staleness,
+        "block_rows": options.block_rows,
         **_revisits(options),
     }
     settings = {name: value for name, value in chosen.items() if value is not None}

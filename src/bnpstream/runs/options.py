@@ -56,6 +56,9 @@ class ModelOptions:
         "Rows, or with --time-field a time (7d, 36h, 90m, 30s), after which a row counts for half.",
         "never",
     )
+    staleness: int | None = None
+    """With `block_rows`, what --jobs comes to: see `StreamingMixture`."""
+    block_rows: int | None = None
 
 
 @dataclass(frozen=True)

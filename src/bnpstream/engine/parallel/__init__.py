@@ -4,7 +4,9 @@
 - `changes`: what a part did to it;
 - `resolution`: what that means for a newer posterior, where new clusters are matched;
 - `replica`: a posterior brought from version to version by changes;
-- `shards`: EP over parts.
+- `rounds`: parts absorbed by threads of one process;
+- `shards`: EP over parts;
+- `sweeps`: EP over parts by threads of one process.
 
 Version v of a posterior contains the first v parts, and every copy of it has the same bits.
 """

@@ -1,13 +1,14 @@
 """What a part of a stream did to a posterior, so that other copies of it can do the same."""
 
+from collections.abc import Iterable
 from copy import copy
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from bnpstream.engine.learner import Learner
 from bnpstream.engine.parallel.staleness import only_adds
-from bnpstream.engine.stream import Phase, Stream
+from bnpstream.engine.phase import Phase
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.retirement import retire
 from bnpstream.inference.visits import slots_of
@@ -25,11 +26,14 @@ from bnpstream.mixture import Event, MixtureState
 from bnpstream.mixture.entries import Entries, touched_slots
 from bnpstream.priors import Prior
 
+if TYPE_CHECKING:
+    from bnpstream.engine.stream import Stream
+
 
 class OpenedStream(Protocol):
     """A stream, and whatever else it takes to give it rows."""
 
-    stream: Stream
+    stream: "Stream"
 
     @property
     def likelihood(self) -> Likelihood:
@@ -69,7 +73,7 @@ class Assigned(NamedTuple):
     learnt: Learnt
 
     @classmethod
-    def between(cls, before: Stream, after: Stream) -> Self:
+    def between(cls, before: "Stream", after: "Stream") -> Self:
         """Return what led from one posterior to another."""
         state = after.state
         slots = touched_slots(before.state, state)
@@ -85,7 +89,7 @@ class Assigned(NamedTuple):
             Learnt(after.prior, other, after.learner),
         )
 
-    def apply(self, stream: Stream) -> Integers:
+    def apply(self, stream: "Stream") -> Integers:
         """Do the same to a posterior; return the slots of the rows that changed."""
         state = stream.state
         for id in self.ids[state.n_clusters :].tolist():
@@ -135,15 +139,16 @@ class Added(NamedTuple):
     """The first rows, which decide on a scale if it is to be learnt again here."""
 
     @classmethod
-    def between(cls, before: Stream, after: Stream, probe: Batch | None) -> Self:
-        """Return what led from one posterior to another."""
-        old, new = before.state, after.state
+    def between(
+        cls, old: MixtureState, new: MixtureState, events: Iterable[Event], probe: Batch | None
+    ) -> Self:
+        """Return what led from one posterior to another; births are among the events on the way."""
         slots = touched_slots(old, new)
         known = slots[slots < old.n_clusters]
         masses, log_vacancy = new.masses[slots], new.log_vacancy[slots]
         masses[: known.size] -= old.masses[known]
         log_vacancy[: known.size] -= old.log_vacancy[known]
-        births = [event.n_observations for event in after.lineage if event.kind == "birth"]
+        births = [event.n_observations for event in events if event.kind == "birth"]
         return cls(
             old.ids[known],
             np.array(births, np.int64) - old.n_observations,
@@ -163,15 +168,32 @@ class Added(NamedTuple):
         """Return the ids that the clusters of all rows have where the part was absorbed."""
         return np.append(self.ids, self.next_id + np.arange(self.born.size))
 
-    def apply(self, stream: Stream, resolution: Resolution) -> Integers:
+    def renamed(self, ids: Integers, targets: Integers) -> Integers:
+        """Return ids of clusters, as this part has them, as they are in the newer posterior.
+
+        Parameters
+        ----------
+        ids : ndarray
+            Any of `own_ids`.
+        targets : ndarray
+            What became of `own_ids`, see `Resolution`.
+        """
+        n_known = self.ids.size
+        found, born = ids.copy(), ids >= self.next_id
+        found[born] = targets[n_known:][ids[born] - self.next_id]
+        for row in np.flatnonzero(self.ids != targets[:n_known]).tolist():
+            found[ids == self.ids[row]] = targets[row]
+        return found
+
+    def apply(self, stream: "Stream", resolution: Resolution) -> Integers:
         """Do the same to a newer posterior; return the slots of the rows before any are removed."""
         state = stream.state
         for id in resolution.opened.tolist():
             _open(state, id)
         slots = slots_of(state, resolution.targets)
-        self.entries.add(state, slots)
         np.add.at(state.arrays.masses, slots, self.masses)
         np.add.at(state.arrays.log_vacancy, slots, self.log_vacancy)
+        self.entries.add(state, slots)
         counters, totals = state.arrays.counters, state.arrays.totals
         counters[N_OBSERVATIONS] += self.n_rows
         counters[NEXT_ID] = resolution.next_id
@@ -187,7 +209,7 @@ class Added(NamedTuple):
         return slots
 
 
-def exact_change(before: Stream, opened: OpenedStream) -> Assigned | Whole:
+def exact_change(before: "Stream", opened: OpenedStream) -> Assigned | Whole:
     """Return what a part left that started from the newest posterior."""
     if only_adds(opened.stream) and before.phase is Phase.RUNNING:
         return Assigned.between(before, opened.stream)

@@ -18,7 +18,8 @@ from bnpstream.engine.parallel.changes import (
     Whole,
     without_history,
 )
-from bnpstream.engine.stream import Phase, Stream
+from bnpstream.engine.phase import Phase
+from bnpstream.engine.stream import Stream
 from bnpstream.kernels.arrays import Integers
 from bnpstream.mixture import MixtureState
 
@@ -104,6 +105,10 @@ class Replica:
                 self._note(change.apply(self.stream, resolution), change.entries.places)
                 if resolution.removed:
                     self._spare = None
+        self.move_on()
+
+    def move_on(self) -> None:
+        """Become the next version: the next part is in the posterior."""
         self.stream.last = None
         self.version += 1
 

@@ -7,27 +7,29 @@ clusters.
 
 from collections.abc import Iterable
 from copy import deepcopy
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bnpstream.engine.parallel.changes import Added, Learnt, Resolution
-from bnpstream.engine.parallel.replica import Replica
-from bnpstream.engine.stream import Stream
 from bnpstream.inference.budget import keep_within
 from bnpstream.inference.matching import ALONE, ClusterRows, match
 from bnpstream.kernels.arrays import Integers
 from bnpstream.mixture import Event, survivor
 
+if TYPE_CHECKING:
+    from bnpstream.engine.stream import Stream
+
 
 def resolve(
-    replica: Replica, change: Added, recent: Iterable[Event]
+    stream: "Stream", change: Added, recent: Iterable[Event]
 ) -> tuple[Resolution, list[Event]]:
     """Apply what a part added to an older posterior; return what was decided, and births.
 
     Parameters
     ----------
-    replica : Replica
-        The newest posterior; brought to the next version.
+    stream : Stream
+        The newest posterior; the part is added to it, and its history is left to the caller.
     change : Added
         What the part added.
     recent : iterable of Event
@@ -38,9 +40,9 @@ def resolve(
     resolution : Resolution
         What other replicas have to know.
     births : list of Event
-        Of clusters that the part opened; merges of those that were there already.
+        Of clusters that the part opened; merges of those that were there already. They come before
+        what was removed.
     """
-    stream = replica.stream
     state, learner = stream.state, stream.learner
     due = learner is not None and state.n_observations + change.n_rows >= learner.n_next
     if learner is not None and due and change.probe is not None:
@@ -49,17 +51,16 @@ def resolve(
     next_id = state.next_id + sum(event.kind == "birth" for event in events)
     learnt = Learnt(stream.prior, None, learner)
     settled = Resolution(targets, opened, next_id, learnt, [])
-    replica.take(change, settled)
+    change.apply(stream, settled)
     if due:
         learnt = _learn_again(stream)
     removed = keep_within(stream.settings.budget, stream.model, state, [])
-    stream.lineage += events + removed
     # Later learning changes the learner; what is sent is what it is now.
     told = learnt._replace(learner=deepcopy(learnt.learner))
     return settled._replace(learnt=told, removed=removed), events
 
 
-def _learn_again(stream: Stream) -> Learnt:
+def _learn_again(stream: "Stream") -> Learnt:
     """Learn what is to be learnt at this row count, as a stream does by itself."""
     state, learner = stream.state, stream.learner
     assert learner is not None
@@ -73,7 +74,7 @@ def _learn_again(stream: Stream) -> Learnt:
 
 
 def _targets(
-    stream: Stream, change: Added, recent: Iterable[Event]
+    stream: "Stream", change: Added, recent: Iterable[Event]
 ) -> tuple[Integers, Integers, list[Event]]:
     """Return the cluster of every row of a change, which of them are new, and what to log.
 
@@ -87,9 +88,9 @@ def _targets(
         targets[row] = ALONE if lives_on is None else lives_on
     new = np.flatnonzero(targets == ALONE)
     there = np.flatnonzero(state.ids >= change.next_id)
-    rows = change.entries.rows(targets.size, state.n_statistics)
+    rows = change.entries.rows(new, state.n_statistics)
     fresh = state.next_id + np.arange(new.size)
-    clusters = ClusterRows(fresh, rows[new], change.masses[new], change.log_vacancy[new])
+    clusters = ClusterRows(fresh, rows, change.masses[new], change.log_vacancy[new])
     same = match(stream.model, state, ClusterRows.of(state, there), clusters)
     targets[new] = np.where(same == ALONE, fresh, same)
     born = np.append(np.zeros(change.ids.size, np.int64), change.born)[new]

@@ -9,26 +9,35 @@ A shard returns its whole summed site, not the change: on KOS nine clusters in t
 sweep, and a sum of sums has no drift that would have to be taken out now and then.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from bnpstream.engine.encoder import Encoder
+from bnpstream.engine.loops import Loops
+from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.settings import Settings
-from bnpstream.engine.stream import Stream
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.matching import ALONE, ClusterRows, match
 from bnpstream.inference.visits import Responsibilities, slots_of, visit
 from bnpstream.kernels.arrays import LOG_EVIDENCE, N_OBSERVATIONS, NEXT_ID, Integers
 from bnpstream.likelihoods import Batch
-from bnpstream.mixture import Event, MixtureState, SiteBuffer
+from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.sites import totals
 from bnpstream.mixture.snapshot import state_arrays, state_from
-from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
+
+if TYPE_CHECKING:
+    from bnpstream.engine.stream import Stream
+
+
+DAMPING = 0.2
+"""Of 0, .2 and .4, tried on five orders of KOS in two shards with two priors, by held-out figures
+that differ less than orders do. After 20 passes 1.4 % and 2.5 % of responsibilities still move,
+against .6 % and 1.1 % in serial EP; undamped it is more. More shards were tried undamped only."""
 
 
 class SparseStream(NamedTuple):
@@ -41,16 +50,16 @@ class SparseStream(NamedTuple):
     """The posterior; of the statistics what is not zero, a fifth of them on KOS."""
 
     @classmethod
-    def of(cls, stream: Stream) -> Self:
+    def of(cls, stream: "Stream") -> Self:
         """Return the posterior of a stream that has absorbed rows."""
         return cls(stream.prior, stream.encoder, stream.settings, state_arrays(stream.state))
 
-    def stream(self) -> Stream:
-        """Return the stream; its posterior is its own."""
-        stream = Stream(self.prior, self.encoder, self.settings)
-        paired = self.encoder.likelihood.paired
-        stream.resume(state_from(self.arrays, paired=paired), Window(), [])
-        return stream
+    def posterior(self) -> Posterior:
+        """Return the posterior; it is a copy."""
+        likelihood = self.encoder.likelihood
+        state = state_from(self.arrays, paired=likelihood.paired)
+        kernel_for = Loops(self.settings).kernel
+        return Posterior(Model(self.prior, likelihood), state, self.encoder, kernel_for)
 
 
 class Swept(NamedTuple):
@@ -100,10 +109,10 @@ def sweep_shard(
     swept : Swept
         Their sum, and what happened.
     """
-    stream = posterior.stream()
-    model, settings, state = stream.model, stream.visits, stream.state
+    model, state, _, kernel_for = posterior.posterior()
+    settings = posterior.settings.visit(model.prior)
     old, new = sites.sites(state), SiteBuffer(len(batch))
-    kernel = stream.kernel(model, batch)
+    kernel = kernel_for(model, batch)
     records = list(visit(model, state, batch, old, new, settings, kernel))
     found = Responsibilities.of(state, new, 0, len(batch))
     if damping > 0.0:
@@ -179,7 +188,7 @@ def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
     return sites.sites(state).matrix(state.n_clusters)
 
 
-def combine(stream: Stream, sweeps: list[Swept]) -> Combined:
+def combine(stream: "Stream", sweeps: list[Swept]) -> Combined:
     """Add up what all shards contribute now; clusters that several opened are recognised as one.
 
     Parameters

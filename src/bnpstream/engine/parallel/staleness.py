@@ -8,10 +8,14 @@ learnt from them.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bnpstream.engine.encoder import FixedColumns
-from bnpstream.engine.stream import Phase, Stream
+from bnpstream.engine.phase import Phase
+from bnpstream.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from bnpstream.engine.stream import Stream
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Order:
     settled: int = 0
 
     def base(
-        self, stream: Stream, version: int, part: int, number: int | None = None
+        self, stream: "Stream", version: int, part: int, number: int | None = None
     ) -> int | None:
         """Return the version that a part starts from, or None if that version does not exist yet.
 
@@ -57,7 +61,7 @@ class Order:
         return base if base <= version else None
 
 
-def is_head(stream: Stream) -> bool:
+def is_head(stream: "Stream") -> bool:
     """Return whether the first rows are still to decide on something."""
     if stream.phase is not Phase.RUNNING:
         return True
@@ -65,27 +69,37 @@ def is_head(stream: Stream) -> bool:
     return learner is not None and stream.state.n_observations < learner.n_first
 
 
-def is_plain(stream: Stream) -> bool:
+def is_plain(stream: "Stream") -> bool:
     """Return whether a budget is the only reason for which clusters may go."""
     fixed = isinstance(stream.encoder, FixedColumns)
     return fixed and not stream.revisits and stream.settings.half_life is None
 
 
-def only_adds(stream: Stream) -> bool:
+def only_adds(stream: "Stream") -> bool:
     """Return whether clusters stay where they are, whatever comes."""
     settings = stream.settings
     return is_plain(stream) and settings.max_clusters is None and settings.max_memory is None
 
 
-def hold_still(stream: Stream) -> None:
+def hold_still(stream: "Stream") -> None:
     """Let a stream absorb rows without learning and without a budget: `resolve` sees to these."""
     learnt: Any = stream.prior
     stream.adopt(replace(learnt, learn=()), None, None)
-    stream.configure(replace(stream.settings, max_clusters=None, max_memory=None))
+    stream.configure(without_budget(stream.settings))
 
 
-def check_staleness(stream: Stream, staleness: int, model: str) -> None:
+def without_budget(settings: Settings) -> Settings:
+    """Return settings for a part that starts from an older posterior: `resolve` keeps a budget."""
+    return replace(settings, max_clusters=None, max_memory=None)
+
+
+def check_staleness(stream: "Stream", staleness: int, model: str) -> None:
     """Raise ValueError, naming the kind of model, if it cannot start from older posteriors."""
+    if stream.settings.staleness > 0:
+        raise ValueError(
+            f"this is a {model} with staleness={stream.settings.staleness}, for threads that share "
+            "its memory, and workers have a staleness of their own: leave that of the model at 0"
+        )
     if staleness == 0 or is_plain(stream):
         return
     settings = {
