@@ -190,7 +190,8 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     if schema.types is not None and schema.names is not None:
         columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
-    tokens = feed.journal.n_tokens
+    tokens, settings = feed.journal.n_tokens, model.stream.settings
+    staleness = settings.staleness
     return {
         "run": None if out is None else str(out),
         "finished": done,
@@ -208,8 +209,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns,
         "learnt": model.learnt() if rows > 0 else {},
-        "staleness": model.stream.settings.staleness,
-        "block_rows": model.stream.settings.block_rows,
+        **({"staleness": staleness, "block_rows": settings.block_rows} if staleness > 0 else {}),
     }
 
 
@@ -235,7 +235,7 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["learnt"]:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
         print(f"learnt: {', '.join(learnt)}")
-    if summary["staleness"] > 0:
+    if "staleness" in summary:
         print(f"staleness {summary['staleness']}, blocks of {summary['block_rows']:,} rows")
     if "dask" in summary:
         about, unread = summary["dask"], len(summary["dask"]["unread"])
