@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from glob import has_magic
 from importlib import import_module
+from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 from threading import Event
@@ -203,7 +204,8 @@ class FileSource(Source):
                         if self._begun[-1:] != [(before, position.file)]:
                             self._begun.append((before, position.file))
                         # Lines are counted as if every record of the file were one.
-                        places = [Place(path, n - before + first_line) for n in records.numbers]
+                        at = [n - before + first_line for n in records.numbers]
+                        places = list(map(Place, repeat(path), at))
                         yield replace(records, places=places), position._asdict()
                         if stopped.is_set():
                             return

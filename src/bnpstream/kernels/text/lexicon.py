@@ -1,0 +1,191 @@
+"""Documents as counts of words that a lexicon numbers: no Python object per token."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.text.words import (
+    BYTES,
+    ENTRIES,
+    NOBODY,
+    WORDS,
+    Counts,
+    Lookup,
+    count_words,
+    place_words,
+)
+
+FIRST_WORDS, FIRST_BYTES = 1 << 12, 1 << 15
+"""Words, and bytes of words, that a lexicon has room for at first; both double."""
+LEAST_BYTES_PER_TOKEN = 3
+"""Two letters and what ends the word."""
+
+
+class Words(NamedTuple):
+    """Words that a lexicon had when some documents were counted: it only ever adds others."""
+
+    lexicon: object
+    """Tells it from other lexicons, by identity."""
+    size: int
+    ends: NDArray[np.int64]
+    letters: NDArray[np.uint8]
+
+    def spelled(self, numbers: Sequence[int]) -> list[str]:
+        """Return some words."""
+        ends, letters = self.ends, self.letters
+        return [
+            letters[ends[word - 1] if word > 0 else 0 : ends[word]].tobytes().decode(
+                "utf-8", "surrogatepass"
+            )
+            for word in numbers
+        ]
+
+
+class Bags(Sequence[dict[str, int]]):
+    """Documents as bags of words, one after the other in arrays.
+
+    It reads like a list of dicts from words to counts, in order of first appearance, and travels
+    to other processes as one.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n + 1,)
+        Where every document begins.
+    ids : ndarray of shape (entries,)
+        Words, as the lexicon numbers them.
+    counts : ndarray of shape (entries,)
+        How often each occurs, at least once.
+    words : Words
+        What the numbers stand for.
+    """
+
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        words: Words,
+    ) -> None:
+        self.indptr, self.ids, self.counts, self.words = indptr, ids, counts, words
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @overload
+    def __getitem__(self, rows: int) -> dict[str, int]: ...
+
+    @overload
+    def __getitem__(self, rows: slice) -> "Bags": ...
+
+    def __getitem__(self, rows: int | slice) -> "dict[str, int] | Bags":
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step != 1:
+                raise ValueError(f"documents are cut into stretches, not by steps of {step}")
+            indptr = self.indptr[start : max(start, stop) + 1]
+            inside = slice(indptr[0], indptr[-1])
+            return Bags(indptr - indptr[0], self.ids[inside], self.counts[inside], self.words)
+        at = range(len(self))[rows]
+        inside = slice(self.indptr[at], self.indptr[at + 1])
+        words = self.words.spelled(self.ids[inside].tolist())
+        return dict(zip(words, self.counts[inside].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, int]]:
+        used, places = np.unique(self.ids, return_inverse=True)
+        names = self.words.spelled(used.tolist())
+        words = [names[place] for place in places.tolist()]
+        counts, bounds = self.counts.tolist(), self.indptr.tolist()
+        for start, stop in zip(bounds, bounds[1:], strict=False):
+            yield dict(zip(words[start:stop], counts[start:stop], strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Bags({list(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    @staticmethod
+    def joined(parts: Sequence["Bags"]) -> "Sequence[dict[str, int]]":
+        """Return the documents of all parts; those of several lexicons as a list."""
+        last = parts[-1]
+        if any(part.words.lexicon is not last.words.lexicon for part in parts):
+            return [document for part in parts for document in part]
+        sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+        ids, counts = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "counts")
+        )
+        return Bags(np.append(0, np.cumsum(sizes)), ids, counts, last.words)
+
+
+class Lexicon:
+    """Numbers words from 0 on in the order in which they appear.
+
+    Examples
+    --------
+    >>> text = b"The house, the HouseA vote"
+    >>> Lexicon().count(text, np.array([0, 20, 26]), np.empty(0, np.uint8))
+    Bags([{'the': 2, 'house': 2}, {'vote': 1}])
+    """
+
+    def __init__(self) -> None:
+        self._progress = np.zeros(5, np.int64)
+        self._key = object()
+        self._lookup = _lookup(FIRST_WORDS, FIRST_BYTES)
+
+    def __len__(self) -> int:
+        return int(self._progress[WORDS])
+
+    def count(self, text: bytes, bounds: NDArray[np.int64], classes: NDArray[np.uint8]) -> Bags:
+        """Return the words of documents.
+
+        Parameters
+        ----------
+        text : bytes
+            The documents in UTF-8, one after the other; in lower case, letters of ASCII excepted.
+        bounds : ndarray of shape (n + 1,)
+            Where every document begins, and where the last one ends.
+        classes : ndarray
+            Class of every character, see ``kernels.text.words``; may be empty if all are ASCII.
+        """
+        n_documents = len(bounds) - 1
+        most = (len(text) + n_documents) // LEAST_BYTES_PER_TOKEN
+        found = Counts(
+            np.zeros(n_documents + 1, np.int64),
+            np.empty(most, np.int32),
+            np.empty(most, np.int64),
+        )
+        self._progress[:WORDS] = 0
+        data = np.frombuffer(text, np.uint8)
+        while not count_words(data, bounds, classes, self._lookup, found, self._progress):
+            self._lengthen()
+        n = int(self._progress[ENTRIES])
+        words = Words(self._key, len(self), self._lookup.ends, self._lookup.letters)
+        return Bags(found.ends, found.words[:n].copy(), found.counts[:n].copy(), words)
+
+    def _lengthen(self) -> None:
+        """Make room for as many words again, and for as many bytes of words."""
+        before, n_words = self._lookup, len(self)
+        n_bytes = int(self._progress[BYTES])
+        after = _lookup(2 * before.hashes.size, 2 * before.letters.size)
+        after.hashes[:n_words], after.ends[:n_words] = before.hashes[:n_words], before.ends[:n_words]
+        after.places[:n_words] = before.places[:n_words]
+        after.letters[:n_bytes] = before.letters[:n_bytes]
+        place_words(after, n_words)
+        self._lookup = after
+
+
+def _lookup(n_words: int, n_bytes: int) -> Lookup:
+    return Lookup(
+        np.full(2 * n_words, NOBODY, np.int32),
+        np.empty(n_words, np.int64),
+        np.empty(n_words, np.int64),
+        np.empty(n_words, np.int64),
+        np.empty(n_bytes, np.uint8),
+    )
