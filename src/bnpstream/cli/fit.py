@@ -116,24 +116,24 @@ def pace_of(given: dict[str, Any]) -> Pace:
 
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
-    absorbed, provisional = model.absorbed, model.provisional
-    skipped = len(absorbed.rows.ids) - len(records)
+    absorbed = model.absorbed.part(len(model.absorbed.rows.ids) - len(records))
+    bounds, clusters, shares = (part.tolist() for part in absorbed.responsibilities.ranked()[:3])
     novelty = absorbed.rows.novelty.tolist()
+    about = {"provisional": True} if model.provisional else {}
     lines = []
     for i, (number, id) in enumerate(zip(records.numbers, records.ids, strict=True)):
-        ids, shares = absorbed.responsibilities.row(skipped + i)
-        clusters, probabilities = ids.tolist(), shares.tolist()
-        others = zip(clusters[1 : ALTERNATIVES + 1], probabilities[1:], strict=False)
+        first, stop = bounds[i], min(bounds[i + 1], bounds[i] + ALTERNATIVES + 1)
         line = {
             "record": number,
             "id": id,
-            "cluster": clusters[0],
-            "probability": probabilities[0],
-            "novelty": novelty[skipped + i],
-            "alternatives": [{"cluster": k, "probability": p} for k, p in others],
+            "cluster": clusters[first],
+            "probability": shares[first],
+            "novelty": novelty[i],
+            "alternatives": [
+                {"cluster": clusters[j], "probability": shares[j]} for j in range(first + 1, stop)
+            ],
+            **about,
         }
-        if provisional:
-            line["provisional"] = True
         lines.append(orjson.dumps(line))
     lines.append(b"")
     sys.stdout.buffer.write(b"\n".join(lines))
