@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import typer
 
@@ -117,23 +118,26 @@ def pace_of(given: dict[str, Any]) -> Pace:
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
     absorbed = model.absorbed.part(len(model.absorbed.rows.ids) - len(records))
-    bounds, clusters, shares = (part.tolist() for part in absorbed.responsibilities.ranked()[:3])
-    novelty = absorbed.rows.novelty.tolist()
-    about = {"provisional": True} if model.provisional else {}
+    ranked, provisional = absorbed.responsibilities.ranked(), model.provisional
+    firsts = ranked.indptr[:-1]
+    stops = np.minimum(ranked.indptr[1:], firsts + ALTERNATIVES + 1)
+    clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
+    rows = (absorbed.rows.novelty, firsts, stops)
     lines = []
-    for i, (number, id) in enumerate(zip(records.numbers, records.ids, strict=True)):
-        first, stop = bounds[i], min(bounds[i + 1], bounds[i] + ALTERNATIVES + 1)
+    for number, id, novelty, first, stop in zip(
+        records.numbers, records.ids, *(column.tolist() for column in rows), strict=True
+    ):
+        others = range(first + 1, stop)
         line = {
             "record": number,
             "id": id,
             "cluster": clusters[first],
             "probability": shares[first],
-            "novelty": novelty[i],
-            "alternatives": [
-                {"cluster": clusters[j], "probability": shares[j]} for j in range(first + 1, stop)
-            ],
-            **about,
+            "novelty": novelty,
+            "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
         }
+        if provisional:
+            line["provisional"] = True
         lines.append(orjson.dumps(line))
     lines.append(b"")
     sys.stdout.buffer.write(b"\n".join(lines))

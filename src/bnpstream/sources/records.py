@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 from bnpstream.sources.options import Options as Options
 
 Kind = Literal["counts", "table", "documents"]
-"""Rows are a csr_array of counts, an array of cells, or a sequence of dicts from words to counts."""
+"""Rows are a csr_array of counts, an array of cells, or a sequence of counts by word."""
 
 BEGINNING = 200
 """Characters of a rejected record that are kept."""

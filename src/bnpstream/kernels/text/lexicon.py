@@ -1,6 +1,7 @@
 """Documents as counts of words that a lexicon numbers: no Python object per token."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -36,9 +37,9 @@ class Words(NamedTuple):
         """Return some words."""
         ends, letters = self.ends, self.letters
         return [
-            letters[ends[word - 1] if word > 0 else 0 : ends[word]].tobytes().decode(
-                "utf-8", "surrogatepass"
-            )
+            letters[ends[word - 1] if word > 0 else 0 : ends[word]]
+            .tobytes()
+            .decode("utf-8", "surrogatepass")
             for word in numbers
         ]
 
@@ -97,7 +98,7 @@ class Bags(Sequence[dict[str, int]]):
         names = self.words.spelled(used.tolist())
         words = [names[place] for place in places.tolist()]
         counts, bounds = self.counts.tolist(), self.indptr.tolist()
-        for start, stop in zip(bounds, bounds[1:], strict=False):
+        for start, stop in pairwise(bounds):
             yield dict(zip(words[start:stop], counts[start:stop], strict=True))
 
     def __eq__(self, other: object) -> bool:
@@ -174,7 +175,10 @@ class Lexicon:
         before, n_words = self._lookup, len(self)
         n_bytes = int(self._progress[BYTES])
         after = _lookup(2 * before.hashes.size, 2 * before.letters.size)
-        after.hashes[:n_words], after.ends[:n_words] = before.hashes[:n_words], before.ends[:n_words]
+        after.hashes[:n_words], after.ends[:n_words] = (
+            before.hashes[:n_words],
+            before.ends[:n_words],
+        )
         after.places[:n_words] = before.places[:n_words]
         after.letters[:n_bytes] = before.letters[:n_bytes]
         place_words(after, n_words)

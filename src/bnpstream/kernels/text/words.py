@@ -82,10 +82,10 @@ def _is_word(letters: Any, start: int, end: int, other: int, other_end: int) -> 
     """Return whether two stretches of bytes are the same."""
     if end - start != other_end - other:
         return False
-    for i in range(end - start):
-        if letters[start + i] != letters[other + i]:
-            return False
-    return True
+    at = start
+    while at < end and letters[at] == letters[other + at - start]:
+        at += 1
+    return at == end
 
 
 @entry

@@ -13,18 +13,20 @@ def _sort(columns: Any, values: Any, start: int, stop: int) -> None:
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(start + gap, stop):
-            column, value, at = columns[i], values[i], i
+            column = columns[i]
+            value = values[i]
+            at = i
             while at - gap >= start and columns[at - gap] > column:
-                columns[at], values[at] = columns[at - gap], values[at - gap]
+                columns[at] = columns[at - gap]
+                values[at] = values[at - gap]
                 at -= gap
-            columns[at], values[at] = column, value
+            columns[at] = column
+            values[at] = value
         gap //= 3
 
 
 @entry
-def number_words(
-    bags: Any, numbers: Any, last: int, indptr: Any, columns: Any, values: Any
-) -> int:
+def number_words(bags: Any, numbers: Any, last: int, indptr: Any, columns: Any, values: Any) -> int:
     """Write the rows of documents; return how many entries they have.
 
     Parameters
@@ -41,9 +43,11 @@ def number_words(
     bounds, ids, counts = bags
     end = 0
     for i in range(bounds.size - 1):
-        start, length = end, 0.0
+        start = end
+        length = 0.0
         for j in range(bounds[i], bounds[i + 1]):
-            columns[end], values[end] = numbers[ids[j]], counts[j]
+            columns[end] = numbers[ids[j]]
+            values[end] = counts[j]
             length += counts[j]
             end += 1
         _sort(columns, values, start, end)
@@ -53,9 +57,11 @@ def number_words(
             first += 1
         if first > start:
             for j in range(first, end):
-                columns[start + j - first], values[start + j - first] = columns[j], values[j]
+                columns[start + j - first] = columns[j]
+                values[start + j - first] = values[j]
             end -= first - start
-        columns[end], values[end] = last, length
+        columns[end] = last
+        values[end] = length
         end += 1
         indptr[i + 1] = end
     return end

@@ -93,9 +93,9 @@ class TextCounter:
             data, sizes = joined.encode(), map(len, texts)
         else:
             parts = [
-                (
-                    text if text.isascii() else unicodedata.normalize("NFC", text.lower())
-                ).encode("utf-8", "surrogatepass")
+                (text if text.isascii() else unicodedata.normalize("NFC", text.lower())).encode(
+                    "utf-8", "surrogatepass"
+                )
                 for text in texts
             ]
             data, sizes, classes = b"".join(parts), map(len, parts), _classes()
