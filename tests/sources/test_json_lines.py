@@ -8,6 +8,7 @@ import pytest
 from feeding import read_all, read_text, records_of, write
 
 from bnpstream.sources import Options, open_source
+from bnpstream.sources.formats import tokenizer
 from bnpstream.sources.formats.fields import Fields
 
 
@@ -259,6 +260,7 @@ ODD = [
 def test_texts_are_the_same_many_at_a_time_and_one_by_one(
     tmp_path, monkeypatch, options, batch_rows
 ):
+    monkeypatch.setattr(tokenizer, "PLAIN_TEXTS", 0)
     rng = np.random.default_rng((99, batch_rows))
     content = [ODD[0], *(ODD[i] for i in rng.integers(len(ODD), size=300)), *ODD]
     path = write(tmp_path, "a.jsonl", b"\xef\xbb\xbf" + b"\n".join(content))

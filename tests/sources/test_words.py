@@ -9,11 +9,13 @@ import pytest
 
 from bnpstream import DocumentMixture, normalized_inverse_gaussian
 from bnpstream.kernels.text import lexicon
+from bnpstream.kernels.text.bags import Bags
 from bnpstream.likelihoods import OpenVocabulary, Vocabulary
 from bnpstream.sources.formats import tokenizer
 from bnpstream.sources.formats.rows import DocumentRows, TextRows
 from bnpstream.sources.formats.tokenizer import TextCounter, count_words
 from bnpstream.sources.records import Schema
+from bnpstream.sources.stack import stacked
 
 PIECES = [
     *"abcXYZ019__   .,-'\t\n\x00\x1c\x85\xa0",
@@ -51,6 +53,12 @@ PIECES = [
     *("\ud800", "\udfff", "\udc00\ud800"),
 ]
 """Cases, accents and marks, digits of all kinds, signs, and surrogates that are alone."""
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """Let all texts be counted by the compiled loop."""
+    monkeypatch.setattr(tokenizer, "PLAIN_TEXTS", 0)
 
 
 def drawn(case, n=60, length=25):
@@ -116,16 +124,27 @@ def test_a_lexicon_that_runs_out_of_room_is_lengthened(monkeypatch):
 def test_the_memory_of_words_is_bounded(monkeypatch):
     monkeypatch.setattr(tokenizer, "CACHED_WORDS", 40)
     texts, count, vocabulary = drawn(12), TextCounter(), Vocabulary(OpenVocabulary(50.0))
-    plain, lexicons = Vocabulary(OpenVocabulary(50.0)), set()
+    plain, lexicons = Vocabulary(OpenVocabulary(50.0)), {}
     for text in texts:
         bags = count([text])
-        lexicons.add(id(bags.words.lexicon))
+        lexicons[id(bags.words.lexicon)] = bags.words.lexicon
         assert listed(bags) == listed([count_words(text)])
         vocabulary.add(bags)
         plain.add([count_words(text)])
         assert same_batches(vocabulary.batch(bags), plain.batch([count_words(text)]))
     assert vocabulary.words == plain.words
     assert len(lexicons) > 3
+
+
+def test_few_texts_are_counted_in_python(monkeypatch):
+    monkeypatch.setattr(TextCounter, "n_texts", 0)
+    monkeypatch.setattr(tokenizer, "PLAIN_TEXTS", 40)
+    texts = drawn(14, n=28)
+    parts = [TextCounter()(part) for part in (texts, texts, texts)]
+    assert [type(part) for part in parts] == [list, Bags, Bags]
+    assert parts[0] == parts[1] == parts[2]
+    assert stacked(parts) == parts[0] * 3
+    assert stacked(parts[::-1]) == parts[0] * 3
 
 
 def test_bags_read_like_a_list_of_counts():
@@ -152,8 +171,8 @@ def test_bags_read_like_a_list_of_counts():
     for other in (pickle.loads(pickle.dumps(bags)), deepcopy(bags)):
         assert other == documents
         assert type(other) is list
-    assert lexicon.Bags.joined([bags[:9], bags[9:], count(texts)]) == documents * 2
-    assert lexicon.Bags.joined([bags, TextCounter()(texts)]) == documents * 2
+    assert Bags.joined([bags[:9], bags[9:], count(texts)]) == documents * 2
+    assert Bags.joined([bags, TextCounter()(texts)]) == documents * 2
 
 
 @pytest.mark.kernel

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import Floats, Integers, SparseRows
-from bnpstream.kernels.text.lexicon import Bags
+from bnpstream.kernels.text.bags import Bags
 from bnpstream.kernels.words.numbering import number_words
 from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.batch import Batch, Row, plain_rows

@@ -12,8 +12,8 @@ from scipy.special import gammaln
 import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import Table
-from bnpstream.kernels.text.lexicon import Bags
-from bnpstream.kernels.text.lexicon import Words as Lexicon
+from bnpstream.kernels.text.bags import Bags
+from bnpstream.kernels.text.bags import Words as Lexicon
 from bnpstream.kernels.words.dirichlet import AsymmetricDirichletMultinomial
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.likelihoods.documents import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bnpstream.kernels.text.lexicon import Bags
+from bnpstream.kernels.text.bags import Bags
 from bnpstream.sources.formats.tokenizer import HashedWords, TextCounter
 from bnpstream.sources.records import Schema, UnusableError
 
@@ -116,6 +116,8 @@ class TextRows:
         bags = self._count(texts)
         if self._is_open:
             return bags
+        if not isinstance(bags, Bags):
+            return self._documents(bags)
         columns = self._columns_of(bags)[bags.ids]
         kept = columns != NO_COLUMN
         bounds = np.append(0, np.cumsum(kept))[bags.indptr].astype(np.int32)
