@@ -8,40 +8,17 @@
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import numpy as np
 
 from measure import MIB, PAGE, arguments, machine, save
+from raw_text import BLOCK, COMMAND, Feed, draw
 from reading import N_NEWS, write_docword
 
-DOCUMENTS, CLUSTERS, WORDS, LENGTH = 1_000_000, 50, 2_000, 40
-BLOCK = 10_000
-COMMAND = [sys.executable, "-m", "bnpstream"]
-
-
-def draw(n_documents: int) -> Any:
-    """Yield blocks of JSON lines."""
-    rng = np.random.default_rng(0)
-    edges = np.cumsum(rng.dirichlet(np.full(WORDS, 0.02), size=CLUSTERS), axis=1)
-    names = np.array([f"word{j}" for j in range(WORDS)])
-    for start in range(0, n_documents, BLOCK):
-        kinds = rng.integers(CLUSTERS, size=BLOCK)
-        uniforms = rng.random((BLOCK, LENGTH))
-        tokens = np.empty((BLOCK, LENGTH), np.int64)
-        for k in range(CLUSTERS):
-            own = kinds == k
-            tokens[own] = np.searchsorted(edges[k], uniforms[own] * edges[k, -1])
-        lines = [
-            f'{{"id": "d{start + i}", "text": "{" ".join(words)}"}}\n'
-            for i, words in enumerate(names[tokens].tolist())
-        ]
-        yield "".join(lines).encode()
+DOCUMENTS = 1_000_000
+FEED = Feed("40 words, 50 clusters", 40, 50, 2_000, 0.02, DOCUMENTS)
 
 
 def resident_mib(pid: int) -> float:
@@ -53,7 +30,7 @@ def time_stream(folder: Path, n_documents: int) -> list[dict[str, float]]:
     """Push documents through ``stream``; print a line every tenth of them."""
     feed = folder / "feed.jsonl"
     with feed.open("wb") as file:
-        for block in draw(n_documents):
+        for block in draw(FEED, n_documents):
             file.write(block)
     lines: list[dict[str, float]] = []
     with feed.open("rb") as stdin:

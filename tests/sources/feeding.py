@@ -1,6 +1,7 @@
 """What tests of sources share: writing files, and reading all that a source gives."""
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,8 @@ def write(folder: Path, name: str, content: str | bytes) -> str:
 
 def as_list(rows) -> list:
     """Return rows of any kind as a list of one entry a row that can be compared."""
-    if isinstance(rows, list):
-        return rows
+    if isinstance(rows, Sequence):
+        return list(rows)
     dense = rows.toarray() if sparse.issparse(rows) else rows
     if dense.dtype == object:
         return dense.tolist()

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import orjson
 import pytest
-from feeding import read_all, read_text, write
+from feeding import read_all, read_text, records_of, write
 
 from bnpstream.sources import Options, open_source
+from bnpstream.sources.formats import tokenizer
+from bnpstream.sources.formats.fields import Fields
 
 
 def lines(*records) -> bytes:
@@ -217,3 +219,75 @@ def test_the_types_of_a_first_bad_record_do_not_win(tmp_path):
     assert schema.types == ("number",)
     assert rows == [(1.0,), (2.0,)]
     assert reject.line == 1
+
+
+ODD = [
+    b'{"id": "a", "text": "the house"}',
+    b'{"text": "no id of its own", "id": null}',
+    b'{"text": "the id is missing"}',
+    b'{"id": 7, "text": "a number"}',
+    b'{"id": true, "text": "a truth value"}',
+    b'{"id": 1.5, "text": "a fraction"}',
+    b'{"id": 123456789012345678901234567890, "text": "a long number"}',
+    b'{"id": "a", "id": "b", "text": "twice", "text": "Twice, the last"}',
+    b'{"id": "x", "text": null}',
+    b'{"id": "x", "text": 3}',
+    b'{"id": "x", "text": ["a", "list"]}',
+    b'{"id": "x"}',
+    b'{"id": "x", "text": ""}',
+    b'{"id": "x", "text": "\\u00c9cole \\ud835\\udd18nter \\u0130\\u00df"}',
+    b'{"id": "x", "text": "a lone \\ud800 surrogate"}',
+    b'{"id": "x", "text": "control \x01 character"}',
+    b'{"id": "x", "text": "escaped \\u0000\\n\\t control"}',
+    '{"id": "é", "text": "Straße e\u0301cole हिन्दी"}'.encode(),
+    b'{"id": "x", "text": "not UTF-8 \xff"}',
+    b'{"id": "x", "text": "truncated',
+    b'{"id": "x", "text": "more"} {"id": "y"}',
+    b'["text", "id"]',
+    b'"text"',
+    b"3",
+    b"null",
+    b"no JSON",
+    b"",
+    b"   \t",
+    b'{"id": "x", "text": "deep", "more": {"text": [1, {"a": null}]}}\r',
+    b'{"id": "x", "text": "' + b"long " * 60 + b'"}',
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"id_field": "id"}, {"max_line_bytes": 100}])
+@pytest.mark.parametrize("batch_rows", [1, 3, 1024])
+def test_texts_are_the_same_many_at_a_time_and_one_by_one(
+    tmp_path, monkeypatch, options, batch_rows
+):
+    monkeypatch.setattr(tokenizer, "PLAIN_TEXTS", 0)
+    rng = np.random.default_rng((99, batch_rows))
+    content = [ODD[0], *(ODD[i] for i in rng.integers(len(ODD), size=300)), *ODD]
+    path = write(tmp_path, "a.jsonl", b"\xef\xbb\xbf" + b"\n".join(content))
+    settings = Options(text_field="text", **options)
+
+    def read():
+        found = []
+        for batch, position in open_source(path, settings).batches(batch_rows):
+            places = [tuple(place) for place in batch.places]
+            found.append((records_of(batch), batch.rejects, places, position))
+        return found
+
+    together = read()
+    monkeypatch.setattr(Fields, "text_and_id", None)
+    assert read() == together
+    assert {type(id) for records, *_ in together for _, id, *_ in records} == {str, int}
+    assert any(len(records) > 1 for records, *_ in together) == (batch_rows > 1)
+
+
+def test_reading_texts_goes_on_from_any_position(tmp_path):
+    content = [ODD[i] for i in np.random.default_rng(99).integers(len(ODD), size=80)]
+    path = write(tmp_path, "a.jsonl", b"\n".join(content))
+    settings = Options(text_field="text", format="jsonl")
+    whole, rejects = read_all(open_source(path, settings), 7)
+    for _, position in open_source(path, settings).batches(7):
+        after = position["records"]
+        for start in (position, {**position, "line": 0, "offset": None}):
+            records, rejected = read_all(open_source(path, settings), 7, start)
+            assert records == [record for record in whole if record[0] >= after]
+            assert rejected == [reject for reject in rejects if reject.record >= after]

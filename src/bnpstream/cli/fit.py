@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import typer
 
@@ -143,21 +144,24 @@ def pace_of(given: dict[str, Any]) -> Pace:
 
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
-    absorbed, provisional = model.absorbed, model.provisional
-    skipped = len(absorbed.rows.ids) - len(records)
-    novelty = absorbed.rows.novelty.tolist()
+    absorbed = model.absorbed.part(len(model.absorbed.rows.ids) - len(records))
+    ranked, provisional = absorbed.responsibilities.ranked(), model.provisional
+    firsts = ranked.indptr[:-1]
+    stops = np.minimum(ranked.indptr[1:], firsts + ALTERNATIVES + 1)
+    clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
+    rows = (absorbed.rows.novelty, firsts, stops)
     lines = []
-    for i, (number, id) in enumerate(zip(records.numbers, records.ids, strict=True)):
-        ids, shares = absorbed.responsibilities.row(skipped + i)
-        clusters, probabilities = ids.tolist(), shares.tolist()
-        others = zip(clusters[1 : ALTERNATIVES + 1], probabilities[1:], strict=False)
+    for number, id, novelty, first, stop in zip(
+        records.numbers, records.ids, *(column.tolist() for column in rows), strict=True
+    ):
+        others = range(first + 1, stop)
         line = {
             "record": number,
             "id": id,
-            "cluster": clusters[0],
-            "probability": probabilities[0],
-            "novelty": novelty[skipped + i],
-            "alternatives": [{"cluster": k, "probability": p} for k, p in others],
+            "cluster": clusters[first],
+            "probability": shares[first],
+            "novelty": novelty,
+            "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
         }
         if provisional:
             line["provisional"] = True

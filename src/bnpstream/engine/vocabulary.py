@@ -10,7 +10,7 @@ from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Arrays, Document, Encoder, Informed, Listed
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
-from bnpstream.likelihoods.documents import LENGTH, DocumentBatch, as_documents
+from bnpstream.likelihoods.documents import LENGTH, as_documents
 from bnpstream.likelihoods.documents import Document as Words
 from bnpstream.likelihoods.vocabulary import require_words
 from bnpstream.mixture import MixtureState
@@ -61,7 +61,7 @@ class GrowingVocabulary(Encoder):
 
     def check(self, rows: Any) -> list[Words]:
         """Return documents as counts of words."""
-        return as_documents(rows)
+        return list(as_documents(rows))
 
     def informed(self, first: list[Words]) -> Informed:
         """Take the spread, and a guess of the total, from the words of the first documents."""
@@ -70,23 +70,23 @@ class GrowingVocabulary(Encoder):
         if self.total is not None or not self.learn_total:
             return Informed(self.likelihood, None)
         self.vocabulary.add(first)
-        batch = DocumentBatch.of(first, self.vocabulary.numbers)
+        batch = self.vocabulary.batch(first)
         return Informed(self.vocabulary.likelihood.guessed(batch), batch)
 
     def prepared(self, rows: Any) -> Listed:
         """Return documents as counts of words."""
-        return Listed(self.check(rows))
+        return Listed(as_documents(rows))
 
     def part(self, rows: Listed, start: int, stop: int) -> Batch:
         """Return some documents, whose words are known from then on."""
         some = rows.rows[start:stop]
         self.vocabulary.add(some)
-        batch = DocumentBatch.of(some, self.vocabulary.numbers)
+        batch = self.vocabulary.batch(some)
         return batch if rows.weights is None else batch.weighted(rows.weights[start:stop])
 
     def view(self, rows: Listed) -> Batch:
         """Return documents; words that are not known count as unknown."""
-        return DocumentBatch.of(rows.rows, self.vocabulary.numbers)
+        return self.vocabulary.batch(rows.rows)
 
     def words(self) -> Sequence[Hashable]:
         """Return the words so far."""
@@ -109,7 +109,7 @@ class GrowingVocabulary(Encoder):
 
     def load_rows(self, document: Document, arrays: Arrays) -> list[Words]:
         """Return the documents."""
-        return as_documents(document["documents"])
+        return list(as_documents(document["documents"]))
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the words and what each has of the base measure."""

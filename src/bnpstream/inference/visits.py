@@ -97,11 +97,11 @@ class Responsibilities(NamedTuple):
             None if kept is None else kept.part(start, n),
         )
 
-    def row(self, i: int) -> tuple[Integers, Floats]:
-        """Return the ids and shares of row i, largest share first."""
-        inside = slice(self.indptr[i], self.indptr[i + 1])
-        order = np.argsort(-self.shares[inside], kind="stable")
-        return self.ids[inside][order], self.shares[inside][order]
+    def ranked(self) -> "Responsibilities":
+        """Return the same with the largest share of every row first."""
+        rows = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+        order = np.lexsort((-self.shares, rows))
+        return Responsibilities(self.indptr, self.ids[order], self.shares[order])
 
 
 class Record(NamedTuple):

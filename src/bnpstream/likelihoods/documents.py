@@ -8,13 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import gammaln
 
 from bnpstream.kernels.arrays import Floats, Integers, SparseRows
+from bnpstream.kernels.text.bags import Bags
+from bnpstream.kernels.words.numbering import number_words
 from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.batch import Batch, Row, plain_rows
 from bnpstream.likelihoods.counts import LARGEST_COUNT, reason
 from bnpstream.likelihoods.errors import RowError
+from bnpstream.likelihoods.typicality import log_factorial
 
 Document = dict[Hashable, int]
 
@@ -24,14 +26,16 @@ LENGTH = 2**31 - 2
 """Column of the length: the last, and so far out that no vocabulary grows up to it."""
 
 
-def as_documents(documents: Any) -> list[Document]:
+def as_documents(documents: Any) -> Sequence[Document]:
     """Return documents as counts of words, or say what is wrong with which.
 
     Parameters
     ----------
-    documents : iterable of (mapping from words to counts, or iterable of words)
-        Words are anything hashable. A word with the count 0 is left out.
+    documents : Bags, or iterable of (mapping from words to counts, or iterable of words)
+        Words are anything hashable. A word with the count 0 is left out. Bags stay what they are.
     """
+    if isinstance(documents, Bags) and len(documents) > 0:
+        return documents  # type: ignore[return-value]
     if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
         raise ValueError(
             "documents must be a list of documents, each a list of words or a dict of counts, "
@@ -137,10 +141,26 @@ class DocumentBatch(Batch):
             order = np.argsort(unsorted)
         else:
             order = np.lexsort((unsorted, np.repeat(np.arange(len(documents)), np.diff(indptr))))
-        values = np.array(counts, np.float64)[order]
-        terms = -gammaln(values + 1.0)
+        return cls._of_sorted(indptr, unsorted[order], np.array(counts, np.float64)[order])
+
+    @classmethod
+    def of_bags(cls, bags: Bags, numbers: Integers) -> Self:
+        """Return documents whose words have the numbers that `numbers` has for those of a lexicon.
+
+        The rows are those that `of` makes of the same documents.
+        """
+        n_entries = bags.ids.size + len(bags)
+        indptr, columns = np.zeros(len(bags) + 1, np.int64), np.empty(n_entries, np.int64)
+        values = np.empty(n_entries)
+        entries = (bags.indptr, bags.ids, bags.counts)
+        used = number_words(entries, numbers, LENGTH, indptr, columns, values)
+        return cls._of_sorted(indptr, columns[:used], values[:used])
+
+    @classmethod
+    def _of_sorted(cls, indptr: Integers, columns: Integers, values: Floats) -> Self:
+        terms = -log_factorial(values)
         terms[indptr[1:] - 1] *= -1.0
-        return cls(indptr, unsorted[order], values, np.add.reduceat(terms, indptr[:-1]))
+        return cls(indptr, columns, values, np.add.reduceat(terms, indptr[:-1]))
 
     @property
     def n_statistics(self) -> int:

@@ -59,7 +59,7 @@ class Entries(NamedTuple):
 
     def log_orders(self) -> Floats:
         """Return log N! - sum_w log x_w! of every document."""
-        factorials = row_sums(_log_factorial(self.counts), self.ends)
+        factorials = row_sums(log_factorial(self.counts), self.ends)
         orders: Floats = gammaln(row_sums(self.counts, self.ends) + 1.0) - factorials
         return orders
 
@@ -83,7 +83,7 @@ def row_sums(values: NDArray[Any], ends: NDArray[np.integer]) -> Floats:
 _SMALL = gammaln(np.arange(256) + 1.0)
 
 
-def _log_factorial(counts: Floats) -> Floats:
+def log_factorial(counts: Floats) -> Floats:
     """Return log x! of whole numbers, from a table where they are small."""
     found: Floats = _SMALL[np.minimum(counts, 255.0).astype(np.int64)]
     large = counts > 255.0

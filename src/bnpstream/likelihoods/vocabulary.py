@@ -10,8 +10,10 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 import bnpstream.kernels.words.documents  # noqa: F401  (the loops over documents)
-from bnpstream.kernels.arrays import Floats
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import Table
+from bnpstream.kernels.text.bags import Bags
+from bnpstream.kernels.text.bags import Words as Lexicon
 from bnpstream.kernels.words.dirichlet import AsymmetricDirichletMultinomial
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.likelihoods.documents import (
@@ -116,6 +118,7 @@ class Vocabulary:
         self.words: list[Hashable] = []
         self.numbers: dict[Hashable, int] = {}
         self.likelihood = VocabularyLikelihood(self, base, FIRST_CAPACITY)
+        self._numbered = _Numbered(None, 0)
 
     @property
     def base(self) -> OpenVocabulary:
@@ -156,11 +159,50 @@ class Vocabulary:
 
         Within a document they are sorted, so that it does not matter how it lists them.
         """
+        if isinstance(documents, Bags):
+            self._add_bags(documents)
+            return
         is_known = self.numbers.__contains__
         for document in documents:
             if not all(map(is_known, document)):
                 new = [word for word in document if word not in self.numbers]
                 self._append(sorted(new, key=repr))
+
+    def _add_bags(self, bags: Bags) -> None:
+        numbers = self._numbers_of(bags.words)
+        unknown = np.flatnonzero(numbers[bags.ids] == UNSEEN)
+        rows = np.unique(np.searchsorted(bags.indptr, unknown, side="right") - 1)
+        for row in rows.tolist():
+            ids = bags.ids[bags.indptr[row] : bags.indptr[row + 1]]
+            new = ids[numbers[ids] == UNSEEN].tolist()
+            spelled = dict(zip(bags.words.spelled(new), new, strict=True))
+            self._append(sorted(spelled, key=repr))
+            for word, id in spelled.items():
+                numbers[id] = self.numbers[word]
+        self._numbered.n_known = len(self)
+
+    def _numbers_of(self, lexicon: Lexicon) -> Integers:
+        """Return the number of every word of a lexicon, `UNSEEN` for those that have none."""
+        if self._numbered.lexicon is not lexicon.lexicon:
+            self._numbered = _Numbered(lexicon.lexicon, len(self))
+        numbered = self._numbered
+        size = numbered.numbers.size
+        if size < lexicon.size:
+            numbered.numbers = np.append(numbered.numbers, np.zeros(lexicon.size - size, np.int64))
+        if numbered.n_known < len(self):  # words may have come with other documents
+            asked = np.flatnonzero(numbered.numbers == UNSEEN)
+        else:
+            asked = np.arange(size, lexicon.size)
+        found = map(self.numbers.get, lexicon.spelled(asked.tolist()))
+        numbered.numbers[asked] = [number or UNSEEN for number in found]
+        numbered.n_known = len(self)
+        return numbered.numbers
+
+    def batch(self, documents: Sequence[Document]) -> DocumentBatch:
+        """Return documents with their words numbered; words that are not known are `UNSEEN`."""
+        if isinstance(documents, Bags):
+            return DocumentBatch.of_bags(documents, self._numbers_of(documents.words))
+        return DocumentBatch.of(documents, self.numbers)
 
     def _append(self, new: list[Hashable]) -> None:
         known = len(self.words)
@@ -171,6 +213,22 @@ class Vocabulary:
         self.likelihood.give_rest(self.base.rest(size))
         self.words += new
         self.numbers.update(zip(new, range(known + 1, size + 1), strict=True))
+
+
+class _Numbered:
+    """The numbers that a vocabulary has for the words of a lexicon.
+
+    Parameters
+    ----------
+    lexicon : object
+        Tells it from others.
+    n_known : int
+        Words that the vocabulary had when all of these were looked up.
+    """
+
+    def __init__(self, lexicon: object, n_known: int) -> None:
+        self.lexicon, self.n_known = lexicon, n_known
+        self.numbers: Integers = np.empty(0, np.int64)
 
 
 def require_words(words: Iterable[Hashable]) -> list[str]:
@@ -287,6 +345,8 @@ class VocabularyLikelihood(WordLikelihood):
 
     def entries(self, rows: Any) -> Entries:
         """Return the counts of documents, as `encode` takes them."""
+        if isinstance(rows, Bags):
+            return Entries(rows.counts.astype(np.float64), rows.indptr)
         documents = [as_document(row, f"document {i}") for i, row in enumerate(rows)]
         counts = [count for document in documents for count in document.values()]
         return Entries(np.array(counts, np.float64), np.cumsum([0, *map(len, documents)]))
@@ -305,7 +365,7 @@ class VocabularyLikelihood(WordLikelihood):
 
     def encode(self, X: Any) -> DocumentBatch:
         """Return documents, what is not in the vocabulary as unknown."""
-        return DocumentBatch.of(as_documents(X), self.vocabulary.numbers)
+        return self.vocabulary.batch(as_documents(X))
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
         """Draw one document from the posterior predictive of every cluster: counts by word.

@@ -1,6 +1,7 @@
 """A few typical records of every cluster, found along the stream."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,17 +47,22 @@ class Exemplars:
         describe : callable
             Row -> number of the record, its id, an excerpt; asked for those that are kept.
         """
-        for id in np.unique(ids).tolist():
-            rows = np.flatnonzero((ids == id) & (shares >= SURE))
-            kept = self._best.get(id, [])
-            worst = kept[-1].score if len(kept) == KEPT else self.floors.get(id, -np.inf)
-            rows = rows[scores[rows] > worst]
-            best = rows[np.argsort(-scores[rows], kind="stable")][:KEPT]
+        known, which = np.unique(ids, return_inverse=True)
+        floors = np.array([self._floor(id) for id in known.tolist()])
+        better = np.flatnonzero((shares >= SURE) & (scores > floors[which]))
+        better = better[np.lexsort((-scores[better], which[better]))]
+        starts = np.flatnonzero(np.diff(which[better], prepend=-1)).tolist()
+        for start, stop in pairwise([*starts, better.size]):
             found = []
-            for row in best.tolist():
+            for row in better[start : min(stop, start + KEPT)].tolist():
                 number, record, excerpt = describe(row)
                 found.append(Exemplar(number, record, float(scores[row]), excerpt))
-            self._keep(id, [*kept, *found])
+            self.join(int(ids[better[start]]), found)
+
+    def _floor(self, id: int) -> float:
+        """Return the score that a record of a cluster has to exceed."""
+        kept = self._best.get(id, [])
+        return kept[-1].score if len(kept) == KEPT else self.floors.get(id, -np.inf)
 
     def join(self, id: int, found: list[Exemplar]) -> None:
         """Take over records of a cluster that were found elsewhere; the best are kept."""

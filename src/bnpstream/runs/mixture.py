@@ -95,7 +95,7 @@ class Mixture:
     def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
         """Absorb rows of a source; ValueError names a bad one, and nothing is absorbed."""
         absorption = self.stream.absorb(rows, None, times)
-        if not isinstance(rows, list):
+        if self.estimator == FIXED:
             self.n_features = int(rows.shape[1])
         return absorption
 

@@ -2,13 +2,14 @@
 
 import sys
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 from bnpstream.sources.options import Options as Options
 
 Kind = Literal["counts", "table", "documents"]
-"""Rows are a csr_array of counts, an array of cells, or a list of dicts from words to counts."""
+"""Rows are a csr_array of counts, an array of cells, or a sequence of counts by word."""
 
 BEGINNING = 200
 """Characters of a rejected record that are kept."""
@@ -40,6 +41,35 @@ class Place(NamedTuple):
         if isinstance(self.spot, dict):
             return ", ".join([self.source, *(f"{name} {x}" for name, x in self.spot.items())])
         return f"{self.source}, {self.spot}"
+
+
+class Lines(Sequence[Place]):
+    """Places that are lines of one file; a place is made when it is asked for.
+
+    Parameters
+    ----------
+    source : str
+        Name of the file.
+    lines : sequence of int
+        Line that every record begins at.
+    """
+
+    def __init__(self, source: str, lines: Sequence[int]) -> None:
+        self._source, self._lines = source, lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, at: int) -> Place: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "Lines": ...
+
+    def __getitem__(self, at: int | slice) -> "Place | Lines":
+        if isinstance(at, slice):
+            return Lines(self._source, self._lines[at])
+        return Place(self._source, self._lines[at])
 
 
 class Reject(NamedTuple):
@@ -104,7 +134,7 @@ class Records:
 
     Parameters
     ----------
-    rows : csr_array, ndarray or list of dict
+    rows : csr_array, ndarray, list of dict, or Bags
         One row a record that is sound, see `Kind`.
     numbers : list of int
         Number of each of these records in the whole source, from 0; rejected records have one too.
@@ -116,7 +146,7 @@ class Records:
         Records between them that could not be used.
     times : list of float
         When each came, in seconds; empty where no field has it.
-    places : list of Place
+    places : sequence of Place
         Where each is; empty where rows are of no source.
     """
 
@@ -126,7 +156,7 @@ class Records:
     excerpts: list[str] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: Sequence[Place] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from bnpstream.kernels.text.bags import Bags
+
 
 def stacked(parts: list[Any]) -> Any:
     """Return the rows of all parts, which are of one kind (see ``sources.records.Kind``).
@@ -18,6 +20,8 @@ def stacked(parts: list[Any]) -> Any:
     """
     if not parts:
         return []
-    if isinstance(parts[0], list):
+    if all(isinstance(part, Bags) for part in parts):
+        return Bags.joined(parts)
+    if isinstance(parts[0], list | Bags):
         return [row for part in parts for row in part]
     return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)

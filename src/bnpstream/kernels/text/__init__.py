@@ -1,1 +1,1 @@
-"""Numbers in lines of text, parsed by compiled loops."""
+"""Numbers and words in bytes of text, found by compiled loops."""

@@ -122,6 +122,7 @@ class Lines:
         self._blocks = LineBlocks(file, max_bytes)
         self._lines: list[bytes] = []
         """What is left of a block, the next line being the last."""
+        self._has_returns = False
 
     def __iter__(self) -> Iterator[bytes]:
         while self._lines or self._take_block():
@@ -133,10 +134,30 @@ class Lines:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield line[:-1] if line.endswith(b"\r") else line
 
+    def take(self, n: int) -> list[bytes]:
+        """Return up to n of the next lines that are there; one is waited for, none is the end.
+
+        They are of one file, and all are given at once: `number` is that of the last.
+        """
+        if not self._lines and not self._take_block():
+            return []
+        taken = self._lines[: -n - 1 : -1]
+        del self._lines[-n:]
+        if self.number == 0:
+            self.begun += 1
+            self.offset += len(BYTE_ORDER_MARK) * taken[0].startswith(BYTE_ORDER_MARK)
+            taken[0] = taken[0].removeprefix(BYTE_ORDER_MARK)
+        self.number += len(taken)
+        self.offset += sum(map(len, taken)) + len(taken)
+        if self._has_returns:
+            taken = [line[:-1] if line.endswith(b"\r") else line for line in taken]
+        return taken
+
     def _take_block(self) -> bool:
         block = next(self._blocks, None)
         if block is None:
             return False
+        self._has_returns = b"\r" in block.text
         if block.is_new:
             self.number = 0
         # Of the end and not of what was given, as a long line may lack some bytes.

@@ -16,7 +16,7 @@ from bnpstream.sources.files.byte_reader import ByteReader, StoppedError
 from bnpstream.sources.files.detection import guess_format
 from bnpstream.sources.files.position import Position
 from bnpstream.sources.protocol import JSON, Partition, Source
-from bnpstream.sources.records import Options, Place, Records, Schema
+from bnpstream.sources.records import Lines, Options, Records, Schema
 
 __all__ = ["FORMATS", "FileSource", "Reader", "files_of", "open_files", "reader_class"]
 
@@ -203,7 +203,8 @@ class FileSource(Source):
                         if self._begun[-1:] != [(before, position.file)]:
                             self._begun.append((before, position.file))
                         # Lines are counted as if every record of the file were one.
-                        places = [Place(path, n - before + first_line) for n in records.numbers]
+                        lines = [n - before + first_line for n in records.numbers]
+                        places = Lines(path, lines)
                         yield replace(records, places=places), position._asdict()
                         if stopped.is_set():
                             return

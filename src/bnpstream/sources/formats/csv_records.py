@@ -44,6 +44,12 @@ class CsvLines(Lines):
         self._looks_ahead = self._header_due = False
         self._again: deque[tuple[bytes, int, int, int]] = deque()
         self._began = 0
+        self._records = iter(self)
+
+    def take(self, n: int) -> list[bytes]:
+        """Return the next record, if there is one."""
+        record = next(self._records, None)
+        return [] if record is None else [record]
 
     def look_ahead(self, *, at_least: int = 1) -> Iterator[bytes]:
         """Yield the first records of the file without taking them."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Any
 
 from bnpstream.sources.formats.record_reader import Parsed
@@ -10,9 +11,7 @@ from bnpstream.sources.formats.rows import (
     CellTypes,
     counts_of,
     excerpt_of_counts,
-    excerpt_of_text,
 )
-from bnpstream.sources.formats.tokenizer import count_words
 from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["Fields", "time_of"]
@@ -49,6 +48,16 @@ class Fields:
             self.columns, self.types = (schema.fields[self._role],), (self._role,)
         self._check = None if has_typed_cells else CellTypes(self.columns, self.types).check
 
+    @property
+    def text_and_id(self) -> tuple[str, str | None, set[type]] | None:
+        """Return the fields of a text and its id, and which types the id may have.
+
+        None if records are something else, or have a time.
+        """
+        if self._role != "text" or self.time is not None:
+            return None
+        return self.columns[0], self.id, {str, int} | (set() if self._needs_id else {NoneType})
+
     def parse(self, id_: Any, time: Any, values: list[Any]) -> Parsed:
         """Return what a record says by its values, None where missing.
 
@@ -67,7 +76,7 @@ class Fields:
             if type(text) is not str:
                 what = "is missing" if text is None else "has something else than a string"
                 raise UnusableError(f"column {self.columns[0]!r} {what}")
-            return Parsed(count_words(text), id_, excerpt_of_text(text), seconds)
+            return Parsed(text, id_, None, seconds)
         if self._role == "counts":
             counts = counts_of(values[0])
             return Parsed(counts, id_, excerpt_of_counts(counts), seconds)

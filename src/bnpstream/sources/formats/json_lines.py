@@ -6,6 +6,7 @@ field with numbers, truth values or strings is a column. Blank lines are no reco
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -14,7 +15,13 @@ import orjson
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import first_lines
 from bnpstream.sources.formats.fields import Fields
-from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, Parsed, decode
+from bnpstream.sources.formats.record_reader import (
+    PEEKED_RECORDS,
+    Gatherer,
+    LineReader,
+    Parsed,
+    decode,
+)
 from bnpstream.sources.formats.schemas import schema_of_columns
 from bnpstream.sources.records import Options, Schema, UnusableError
 
@@ -43,6 +50,32 @@ class JsonLinesReader(LineReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the first records are; ValueError says what to do if that is unclear."""
         return schema_of_columns(cls.format, _column_types(_first_records(file)), options, file)
+
+    def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
+        """Add the records of lines: texts with ids many at a time, all others one by one."""
+        names = self._fields.text_and_id
+        if names is None or max(map(len, lines)) > self.options.max_line_bytes:
+            return super().add(lines, number, batch)
+        text_name, id_name, id_types = names
+        n_before, loads = batch.next_number, orjson.loads
+        texts: list[str] = []
+        ids: list[str | int | None] = []
+        for i, line in enumerate(lines):
+            try:
+                record = loads(line)
+                text, id_ = record[text_name], record.get(id_name)
+                is_usual = type(text) is str and type(id_) in id_types
+            except (ValueError, LookupError, TypeError, AttributeError):
+                is_usual = False
+            if is_usual:
+                texts.append(text)
+                ids.append(id_)
+            else:
+                batch.extend(texts, ids)
+                texts, ids = [], []
+                super().add([line], number + i, batch)
+        batch.extend(texts, ids)
+        return batch.next_number - n_before
 
     def parse(self, line: bytes) -> Parsed:
         """Return the record of a line."""

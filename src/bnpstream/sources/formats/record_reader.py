@@ -1,7 +1,7 @@
 """Records that are read one by one: gathered into batches, and out of a file with one per line."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bnpstream.sources.files.lines import Lines
 from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
-from bnpstream.sources.formats.rows import DocumentRows, gather_cells
+from bnpstream.sources.formats.rows import DocumentRows, TextRows, excerpt_of_text, gather_cells
 from bnpstream.sources.records import Records, Reject, Schema, UnusableError, beginning
 
 __all__ = ["PEEKED_RECORDS", "Gatherer", "LineReader", "Parsed", "decode"]
@@ -22,10 +22,11 @@ class Parsed(NamedTuple):
     """What a record says."""
 
     row: Any
-    """Counts by word, or cells of a table."""
+    """A text, counts by word, or cells of a table."""
     id: str | int | None = None
     """What the record calls itself, if it does."""
     excerpt: str | None = None
+    """What a person sees of counts by word; a text speaks for itself."""
     time: float | None = None
 
 
@@ -44,11 +45,12 @@ class Gatherer:
 
     def __init__(self, source: str, schema: Schema, next_number: int) -> None:
         self._source = source
-        self._rows_of = (
-            partial(gather_cells, types=schema.types or ())
-            if schema.kind == "table"
-            else DocumentRows(schema)
-        )
+        self._rows_of: Callable[[Any], Any]
+        self._has_texts = schema.kind != "table" and "counts" not in schema.fields
+        if schema.kind == "table":
+            self._rows_of = partial(gather_cells, types=schema.types or ())
+        else:
+            self._rows_of = TextRows(schema) if self._has_texts else DocumentRows(schema)
         self.next_number = next_number
         self._batch = Records([], [], [])
 
@@ -58,15 +60,21 @@ class Gatherer:
     def add(self, parsed: Parsed) -> None:
         """Append a record."""
         row, id_, excerpt, time = parsed
-        batch = self._batch
-        batch.rows.append(row)
-        batch.numbers.append(self.next_number)
-        batch.ids.append(self.next_number if id_ is None else id_)
         if excerpt is not None:
-            batch.excerpts.append(excerpt)
+            self._batch.excerpts.append(excerpt)
         if time is not None:
-            batch.times.append(time)
-        self.next_number += 1
+            self._batch.times.append(time)
+        self.extend([row], [id_])
+
+    def extend(self, rows: Sequence[Any], ids: Sequence[str | int | None]) -> None:
+        """Append records without excerpts and times."""
+        batch, numbers = self._batch, range(self.next_number, self.next_number + len(rows))
+        batch.rows.extend(rows)
+        batch.numbers.extend(numbers)
+        batch.ids.extend(
+            [number if id_ is None else id_ for number, id_ in zip(numbers, ids, strict=True)]
+        )
+        self.next_number += len(rows)
 
     def reject(self, line: int, reason: str, record: bytes | str) -> None:
         """Note a record that cannot be used."""
@@ -77,7 +85,8 @@ class Gatherer:
     def take(self) -> Records:
         """Return what was gathered, and begin the next batch."""
         batch, self._batch = self._batch, Records([], [], [])
-        return replace(batch, rows=self._rows_of(batch.rows))
+        excerpts = list(map(excerpt_of_text, batch.rows)) if self._has_texts else batch.excerpts
+        return replace(batch, rows=self._rows_of(batch.rows), excerpts=excerpts)
 
 
 class LineReader(Reader):
@@ -91,37 +100,48 @@ class LineReader(Reader):
         """Return the lines of the file."""
         return Lines(self.file, self.options.max_line_bytes)
 
+    def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
+        """Add the records of lines, the first of which has a number; return how many there are."""
+        n_before, max_bytes = batch.next_number, self.options.max_line_bytes
+        for i, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            try:
+                if len(line) > max_bytes:
+                    raise UnusableError(f"longer than {max_bytes} bytes")
+                batch.add(self.parse(line))
+            except UnusableError as error:
+                batch.reject(number + i, str(error), line)
+        return batch.next_number - n_before
+
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after a position, and the position after each batch."""
         lines = self.cut()
         lines.enter(start)
-        is_plain, max_bytes = self.file.is_plain, self.options.max_line_bytes
+        self._skip(lines, start)
+        is_plain = self.file.is_plain
         batch = Gatherer(self.file.path, self.schema, start.records)
         in_file, begun = start.in_file, lines.begun
-        skip = start.in_file if start.line == 0 else 0
         room = batch_rows - in_file % batch_rows
-        for line in lines:
-            if skip > 0:
-                skip -= bool(line) and not line.isspace()
-                begun = lines.begun
-                continue
+        while taken := lines.take(room):
             if lines.begun != begun:
                 begun, in_file = lines.begun, 0
-            if line and not line.isspace():
-                try:
-                    if len(line) > max_bytes:
-                        raise UnusableError(f"longer than {max_bytes} bytes")
-                    batch.add(self.parse(line))
-                except UnusableError as error:
-                    batch.reject(lines.began, str(error), line)
-                in_file, room = in_file + 1, room - 1
+            n_records = self.add(taken, lines.began - len(taken) + 1, batch)
+            in_file, room = in_file + n_records, room - n_records
             if room == 0 or (not lines.ready() and batch):
                 offset = lines.offset if is_plain else None
                 position = Position(batch.next_number, start.file, in_file, lines.number, offset)
                 yield batch.take(), position
                 room = batch_rows - in_file % batch_rows
-        if skip > 0:
-            raise too_short(self.file.path, start.in_file - skip, "records", start.in_file)
+
+    def _skip(self, lines: Lines, start: Position) -> None:
+        """Go past the records before a position that no line is known of."""
+        left = start.in_file if start.line == 0 else 0
+        while left > 0:
+            taken = lines.take(left)
+            if not taken:
+                raise too_short(self.file.path, start.in_file - left, "records", start.in_file)
+            left -= sum(bool(line) and not line.isspace() for line in taken)
 
 
 def decode(line: bytes) -> str:

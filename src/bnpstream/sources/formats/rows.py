@@ -6,14 +6,17 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from bnpstream.sources.formats.tokenizer import HashedWords
+from bnpstream.kernels.text.bags import Bags
+from bnpstream.sources.formats.tokenizer import HashedWords, TextCounter
 from bnpstream.sources.records import Schema, UnusableError
 
 __all__ = [
     "CellTypes",
     "DocumentRows",
+    "TextRows",
     "counts_of",
     "excerpt_of_counts",
     "excerpt_of_text",
@@ -30,6 +33,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "label": (str,),
 }
 _REMEMBERED = 1000
+NO_COLUMN = -1
 
 
 class DocumentRows:
@@ -72,16 +76,71 @@ class DocumentRows:
         np.cumsum([len(document) for document in documents], out=bounds[1:])
         indices = map(columns.__getitem__, chain.from_iterable(documents))
         counts = chain.from_iterable(document.values() for document in documents)
-        rows = sparse.csr_array(
-            (
-                np.fromiter(counts, dtype=np.int64, count=bounds[-1]),
-                np.fromiter(indices, dtype=np.int32, count=bounds[-1]),
-                bounds,
-            ),
-            shape=(len(documents), self._n_columns),
+        return _counted(
+            np.fromiter(counts, dtype=np.int64, count=bounds[-1]),
+            np.fromiter(indices, dtype=np.int32, count=bounds[-1]),
+            bounds,
+            self._n_columns,
         )
-        rows.sum_duplicates()
-        return rows
+
+    def column(self, word: str) -> int:
+        """Return the column of a word, or `NO_COLUMN` if it is left out."""
+        assert self._columns is not None
+        is_known = self._is_open or word in self._columns
+        return self._columns[word] if is_known else NO_COLUMN
+
+
+class TextRows:
+    """Makes rows of texts as a schema wants them.
+
+    Parameters
+    ----------
+    schema : Schema
+        As in `DocumentRows`; rows of kind "documents" are `Bags`.
+
+    Examples
+    --------
+    >>> rows = TextRows(Schema("text", "counts", 2, ("house", "senate")))
+    >>> rows(["Senate vote, senate", "House"]).toarray().tolist()
+    [[0, 2], [1, 0]]
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._count, self._documents = TextCounter(), DocumentRows(schema)
+        self._is_open, self._n_columns = schema.kind == "documents", schema.n_features or 0
+        self._lexicon: object = None
+        self._columns = np.empty(0, np.int32)
+
+    def __call__(self, texts: list[str]) -> Any:
+        """Return the rows of texts."""
+        bags = self._count(texts)
+        if self._is_open:
+            return bags
+        if not isinstance(bags, Bags):
+            return self._documents(bags)
+        columns = self._columns_of(bags)[bags.ids]
+        kept = columns != NO_COLUMN
+        bounds = np.append(0, np.cumsum(kept))[bags.indptr].astype(np.int32)
+        return _counted(bags.counts[kept], columns[kept], bounds, self._n_columns)
+
+    def _columns_of(self, bags: Bags) -> NDArray[np.int32]:
+        """Return the column of every word of the lexicon."""
+        if self._lexicon is not bags.words.lexicon:
+            self._lexicon, self._columns = bags.words.lexicon, np.empty(0, np.int32)
+        new = bags.words.spelled(range(self._columns.size, bags.words.size))
+        if new:
+            found = [self._documents.column(word) for word in new]
+            self._columns = np.append(self._columns, np.array(found, np.int32))
+        return self._columns
+
+
+def _counted(
+    counts: NDArray[np.int64], columns: NDArray[np.int32], bounds: NDArray[np.int32], n: int
+) -> sparse.csr_array:
+    """Return rows over n columns, each column once."""
+    rows = sparse.csr_array((counts, columns, bounds), shape=(bounds.size - 1, n))
+    rows.sum_duplicates()
+    return rows
 
 
 def counts_of(field: Any) -> dict[str, int]:

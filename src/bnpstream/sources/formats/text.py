@@ -9,9 +9,7 @@ from typing import ClassVar
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import first_lines
 from bnpstream.sources.formats.record_reader import LineReader, Parsed, decode
-from bnpstream.sources.formats.rows import excerpt_of_text
 from bnpstream.sources.formats.schemas import document_schema
-from bnpstream.sources.formats.tokenizer import count_words
 from bnpstream.sources.records import Options, Schema
 
 __all__ = ["TextReader"]
@@ -30,5 +28,4 @@ class TextReader(LineReader):
 
     def parse(self, line: bytes) -> Parsed:
         """Return the document of a line."""
-        text = decode(line)
-        return Parsed(count_words(text), None, excerpt_of_text(text))
+        return Parsed(decode(line))

@@ -1,15 +1,28 @@
-"""Words of a text, and columns for words by a hash."""
+"""Words of a text, and columns for words by a hash.
+
+`count_words` says what a word is. `TextCounter` finds the same words in compiled code.
+"""
 
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
+from typing import Any, ClassVar
 from zlib import crc32
 
-__all__ = ["HashedWords", "count_words"]
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.text.bags import Bags
+
+__all__ = ["HashedWords", "TextCounter", "count_words"]
 
 CACHED_WORDS = 1 << 20
-"""Words whose column is remembered, about 100 MB; then all are forgotten."""
+"""Words that are remembered, about 100 MB; then all are forgotten."""
+
+PLAIN_TEXTS = 2048
+"""Texts of a process that are counted in Python: for fewer the compiler need not be loaded."""
 
 _ascii_words = re.compile(r"\w\w+", re.ASCII).findall
 
@@ -26,10 +39,7 @@ def count_words(text: str) -> dict[str, int]:
     >>> count_words("The house, the House: a café!")
     {'the': 2, 'house': 2, 'café': 1}
     """
-    if text.isascii():
-        words = _ascii_words(text.lower())
-    else:
-        words = _any_words().findall(unicodedata.normalize("NFC", text.lower()))
+    words = _ascii_words(text.lower()) if text.isascii() else _any_words().findall(_lower(text))
     counts: dict[str, int] = {}
     for word in words:  # faster than a Counter for as few words as a document has
         counts[word] = counts.get(word, 0) + 1
@@ -39,12 +49,70 @@ def count_words(text: str) -> dict[str, int]:
 @cache
 def _any_words() -> re.Pattern[str]:
     r"""Return the pattern of a word of any script; `\w` alone would cut it at vowel signs."""
-    marks = "".join(
+    return re.compile(rf"\w[\w{''.join(_marks())}]+")
+
+
+@cache
+def _marks() -> list[str]:
+    """Return all marks, such as accents and vowel signs; none comes before the first accent."""
+    return [
         character
         for character in map(chr, range(0x300, sys.maxunicode + 1))
         if unicodedata.category(character).startswith("M")
-    )
-    return re.compile(rf"\w[\w{marks}]+")
+    ]
+
+
+@cache
+def _classes() -> NDArray[np.uint8]:
+    r"""Return the class of every character: a word begins with a letter, that is `\w`."""
+    from bnpstream.kernels.text.words import LETTER, MARK  # here, as numba comes with it
+
+    classes = np.zeros(sys.maxunicode + 1, np.uint8)
+    classes[[ord(mark) for mark in _marks()]] = MARK
+    letters = re.findall(r"\w", "".join(map(chr, range(sys.maxunicode + 1))))
+    classes[[ord(letter) for letter in letters]] = LETTER
+    return classes
+
+
+class TextCounter:
+    """Counts the words of texts: in compiled code, where there are many.
+
+    Examples
+    --------
+    >>> list(TextCounter()(["The house, the House: a café!", ""]))
+    [{'the': 2, 'house': 2, 'café': 1}, {}]
+    """
+
+    n_texts: ClassVar[int] = 0
+    """Texts that were counted in this process."""
+
+    def __init__(self) -> None:
+        self._lexicon: Any = None
+
+    def __call__(self, texts: Sequence[str]) -> Bags | list[dict[str, int]]:
+        """Return how often each word of every text occurs."""
+        TextCounter.n_texts += len(texts)
+        if TextCounter.n_texts <= PLAIN_TEXTS:
+            return [count_words(text) for text in texts]
+        if self._lexicon is None or len(self._lexicon) >= CACHED_WORDS:
+            from bnpstream.kernels.text.lexicon import Lexicon  # here, as numba comes with it
+
+            self._lexicon = Lexicon()
+        joined, classes = "".join(texts), np.empty(0, np.uint8)
+        if joined.isascii():
+            data, sizes = joined.encode(), map(len, texts)
+        else:
+            parts = [_lower(text).encode("utf-8", "surrogatepass") for text in texts]
+            data, sizes, classes = b"".join(parts), map(len, parts), _classes()
+        bounds = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=bounds[1:])
+        found: Bags = self._lexicon.count(data, bounds, classes)
+        return found
+
+
+def _lower(text: str) -> str:
+    """Return a text in lower case, every accent spelled the same; ASCII as it is."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text.lower())
 
 
 class HashedWords(dict[str, int]):
