@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnpstream.inference.odds import Odds, pool_of, prior_odds
+from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import MixtureState, Model
 
@@ -26,6 +26,8 @@ MOST_SWEEPS = 20
 """20 Newsgroups takes 9 until no cluster moves."""
 LEAST_GAIN = 1e-6
 """Nats below which a move is rounding."""
+BLOCK = 64
+"""Clusters whose prior odds with all groups are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,16 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     K = state.n_clusters
     odds = Odds(model, state, pool_of(model, state))
     members = np.arange(K)
-    for join in _joins(odds.copy(), members, n_groups):
+    for join in _joins(odds, members, n_groups):
         members[members == join.j] = join.i
     names, groups = np.unique(members, return_inverse=True)
     groups = _settle(odds, groups.astype(np.int64), names.size)
-    whole = odds.copy()
-    inside = [list(_joins(whole, np.flatnonzero(groups == g))) for g in range(names.size)]
+    inside = [list(_joins(odds, np.flatnonzero(groups == g))) for g in range(names.size)]
     joins = list(_in_turn(inside))
-    rest = np.setdiff1d(np.arange(K), [join.j for join in joins])
-    joins += _joins(whole, rest)
+    left = np.setdiff1d(np.arange(K), [join.j for join in joins])
+    left = left[np.argsort(groups[left])]  # the last cluster of every group
+    for join in _joins(odds.summed(groups, names.size), np.arange(names.size)):
+        joins.append(Join(int(left[join.i]), int(left[join.j]), join.log_odds))
     order = np.argsort(state.ids)
     node = np.argsort(order)  # by slot: clusters are nodes in the order of their ids
     children = np.empty((K - 1, 2), np.int64)
@@ -139,70 +142,79 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
 
 
 def _joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
-    """Join the best pair of some clusters until `n_left` are left; the heavier one survives."""
+    """Join the best pair of some clusters until `n_left` are left; the heavier one survives.
+
+    Every cluster keeps the partner with the best odds. A join changes the odds of one cluster, so
+    the partner of another is looked for again only where that one was it, and has become worse.
+    """
     slots = slots[np.argsort(-odds.masses[slots], kind="stable")]
-    for j in slots[MOST_PAIRED:]:
-        found = odds.of(int(j), slots[:MOST_PAIRED])
-        best = int(np.argmax(found))
-        odds.join(int(slots[best]), int(j))
-        yield Join(int(slots[best]), int(j), float(found[best]))
-    slots = slots[:MOST_PAIRED]
-    K = slots.size
+    odds = odds.part(slots)
+    K = min(slots.size, MOST_PAIRED)
+    nobody = np.arange(0)
+    for j in range(K, slots.size):
+        found = odds.of(j, np.arange(K))
+        i = int(np.argmax(found))
+        odds.join(i, j, nobody, np.empty(0))
+        yield Join(int(slots[i]), int(slots[j]), float(found[i]))
     table = np.full((K, K), -np.inf)
     for a in range(K - 1):
-        table[a, a + 1 :] = table[a + 1 :, a] = odds.of(int(slots[a]), slots[a + 1 :])
+        table[a, a + 1 :] = table[a + 1 :, a] = odds.of(a, np.arange(a + 1, K))
     partner = table.argmax(axis=1)
-    best_odds = table[np.arange(K), partner]
-    alive = np.ones(K, bool)
+    best = table[np.arange(K), partner]
+    alive = np.arange(K)
     for _ in range(K - n_left):
-        a = int(np.argmax(best_odds))
+        a = int(np.argmax(best))
         b = int(partner[a])
-        if odds.masses[slots[b]] > odds.masses[slots[a]]:
+        if odds.masses[b] > odds.masses[a]:
             a, b = b, a
         yield Join(int(slots[a]), int(slots[b]), float(table[a, b]))
-        odds.join(int(slots[a]), int(slots[b]))
-        alive[b] = False
-        table[b], table[:, b], best_odds[b] = -np.inf, -np.inf, -np.inf
-        others = np.flatnonzero(alive)
-        others = others[others != a]
-        table[a, others] = table[others, a] = odds.of(int(slots[a]), slots[others])
-        stale = np.append(others[np.isin(partner[others], (a, b))], a)
-        better = table[:, a] > best_odds
-        partner[better], best_odds[better] = a, table[better, a]
+        alive = alive[alive != b]
+        others = alive[alive != a]
+        found = odds.join(a, b, others, table[a, others])
+        table[b], table[:, b], best[b] = -np.inf, -np.inf, -np.inf
+        table[a, others] = table[others, a] = found
+        better = others[found > best[others]]
+        partner[better], best[better] = a, table[better, a]
+        stale = np.append(others[np.isin(partner[others], (a, b)) & (found < best[others])], a)
         partner[stale] = table[stale].argmax(axis=1)
-        best_odds[stale] = table[stale, partner[stale]]
+        best[stale] = table[stale, partner[stale]]
 
 
 def _settle(odds: Odds, groups: Integers, n_groups: int) -> Integers:
     """Move clusters, the heaviest first, to the group with the best odds until none moves."""
     sums = odds.pool.groups(groups, n_groups)
     sizes = np.bincount(groups, minlength=n_groups)
-    masses, vacancies = np.zeros(n_groups), np.zeros(n_groups)
-    np.add.at(masses, groups, odds.masses)
-    np.add.at(vacancies, groups, odds.log_vacancy)
-    order = np.argsort(-odds.masses, kind="stable").tolist()
+    masses = np.bincount(groups, odds.masses, n_groups)
+    vacancies = np.bincount(groups, odds.log_vacancy, n_groups)
+    order = np.argsort(-odds.masses, kind="stable")
 
-    def move(k: int, group: int, sign: float) -> None:
-        sums.move(k, group, sign)
-        masses[group] = max(masses[group] + sign * odds.masses[k], 0.0)
-        vacancies[group] = min(vacancies[group] + sign * odds.log_vacancy[k], 0.0)
+    def prior(some: Integers, into: Integers) -> Floats:
+        """Return the prior's odds of some clusters, each taken out of its home, in some groups."""
+        at_home = groups[some, None] == into
+        of, empty = odds.masses[some, None], odds.log_vacancy[some, None]
+        rest = np.maximum(masses[into] - at_home * of, 0.0)
+        vacant = np.minimum(vacancies[into] - at_home * empty, 0.0)
+        return odds.seated(rest + of, vacant + empty) - odds.seated(rest, vacant)
 
     for _ in range(MOST_SWEEPS):
         n_moved = 0
-        for k in order:
-            home = int(groups[k])
-            if sizes[home] == 1:  # a group keeps its last cluster
-                continue
-            move(k, home, -1.0)
-            both = np.stack([np.full(n_groups, odds.masses[k]), masses])
-            empty = np.stack([np.full(n_groups, odds.log_vacancy[k]), vacancies])
-            gains = sums.gains(k)
-            gains += prior_odds(odds.prior, both, empty, odds.count, odds.auxiliary)
-            best = int(np.argmax(gains))
-            if gains[best] > gains[home] + LEAST_GAIN:
-                sizes[[home, best]] += -1, 1
-                groups[k], n_moved = best, n_moved + 1
-            move(k, int(groups[k]), 1.0)
+        for start in range(0, order.size, BLOCK):
+            block = order[start : start + BLOCK]
+            gained = prior(block, np.arange(n_groups))
+            for at, k in enumerate(block.tolist()):
+                home = int(groups[k])
+                if sizes[home] == 1:  # a group keeps its last cluster
+                    continue
+                gains = sums.gains(k, home) + gained[at]
+                best = int(np.argmax(gains))
+                if gains[best] > gains[home] + LEAST_GAIN:
+                    changed = np.array([home, best])
+                    sums.move(k, home, best)
+                    groups[k], n_moved = best, n_moved + 1
+                    sizes[changed] += -1, 1
+                    masses[changed] += -odds.masses[k], odds.masses[k]
+                    vacancies[changed] += -odds.log_vacancy[k], odds.log_vacancy[k]
+                    gained[:, changed] = prior(block, changed)
         if n_moved == 0:
             break
     return groups

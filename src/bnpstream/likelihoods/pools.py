@@ -48,15 +48,35 @@ class Pool:
         odds: Floats = together - self._alone[others] - self._alone[i]
         return odds
 
-    def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i; j is not asked for any more."""
+    def join(self, i: int, j: int, others: Integers, odds: Floats) -> Floats:
+        """Add cluster j to cluster i; j is not asked for any more.
+
+        Parameters
+        ----------
+        i, j : int
+            The two clusters.
+        others : ndarray of shape (n,)
+            Clusters whose odds with i are wanted.
+        odds : ndarray of shape (n,)
+            Those before: a family may know what a join changes about them.
+
+        Returns
+        -------
+        odds : ndarray of shape (n,)
+            Those after the join.
+        """
         paired = self._likelihood.paired
         self._rows[i] = plus(self._rows[[i]], np.ones(1), self._rows[j], paired=paired)[0]
         self._alone[i] = self._likelihood.log_marginal(self._rows[[i]])[0]
+        return self.odds(i, others)
 
-    def copy(self) -> "Pool":
-        """Return a pool whose joins leave this one as it is."""
-        return Pool(self._likelihood, self._rows)
+    def part(self, slots: Integers) -> "Pool":
+        """Return some of the clusters, in this order; joins leave these as they are."""
+        return Pool(self._likelihood, self._rows[slots])
+
+    def summed(self, members: Integers, n_groups: int) -> "Pool":
+        """Return groups as clusters; members[k] is the group of cluster k."""
+        return Pool(self._likelihood, self.groups(members, n_groups).sums)
 
     def groups(self, members: Integers, n_groups: int) -> "Groups":
         """Return groups of clusters; members[k] is the group of cluster k."""
@@ -70,18 +90,25 @@ class Groups:
         self, likelihood: "Likelihood", rows: Floats, members: Integers, n_groups: int
     ) -> None:
         self._likelihood, self._rows = likelihood, rows
-        self._sums = np.zeros((n_groups, rows.shape[1]))
+        self.sums = np.zeros((n_groups, rows.shape[1]))
         for k, group in enumerate(members):
-            self.move(k, int(group), 1.0)
+            self.sums[group] = self._with(k, int(group), 1.0)
 
-    def gains(self, k: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k in every group g."""
-        likelihood, ones = self._likelihood, np.ones(len(self._sums))
-        after = plus(self._sums, ones, self._rows[k], paired=likelihood.paired)
-        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(self._sums)
+    def _with(self, k: int, group: int, sign: float) -> Floats:
+        """Return the sum of a group with cluster k added, or taken out."""
+        before, paired = self.sums[[group]], self._likelihood.paired
+        summed: Floats = plus(before, np.array([sign]), self._rows[k], paired=paired)[0]
+        return summed
+
+    def gains(self, k: int, home: int) -> Floats:
+        """Return log m(g+k) - log m(g) of cluster k, taken out of its home, in every group g."""
+        likelihood, before = self._likelihood, self.sums.copy()
+        before[home] = self._with(k, home, -1.0)
+        after = plus(before, np.ones(len(before)), self._rows[k], paired=likelihood.paired)
+        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(before)
         return gains
 
-    def move(self, k: int, group: int, sign: float) -> None:
-        """Add cluster k to a group, or take it out."""
-        before, paired = self._sums[[group]], self._likelihood.paired
-        self._sums[group] = plus(before, np.array([sign]), self._rows[k], paired=paired)[0]
+    def move(self, k: int, home: int, group: int) -> None:
+        """Take cluster k out of one group and add it to another."""
+        self.sums[home] = self._with(k, home, -1.0)
+        self.sums[group] = self._with(k, group, 1.0)

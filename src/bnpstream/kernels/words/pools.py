@@ -14,20 +14,36 @@ HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 STEPS, TABLE_UP_TO = 128, 64
 """log Gamma(1 + z) is known at so many points a unit, up to here. A cubic through four of them,
 h = 1/128 apart, is off by 9/384 h^4 times the largest fourth derivative, 6.5: below 6e-10."""
-TABLE = np.array([math.lgamma(1.0 + j / STEPS) for j in range(-1, STEPS * TABLE_UP_TO + 3)])
+
+
+def _cubics() -> Floats:
+    """Return the coefficients of these cubics in t, 0 <= t < 1 from one point to the next."""
+    known = np.array([math.lgamma(1.0 + j / STEPS) for j in range(-1, STEPS * TABLE_UP_TO + 3)])
+    a, b, c, d = known[:-3], known[1:-2], known[2:-1], known[3:]
+    third = (d - 3.0 * (c - b) - a) / 6.0
+    second = 0.5 * (c - 2.0 * b + a)
+    return np.ascontiguousarray(np.stack([b, b - a + second - third, second, third], axis=1))
+
+
+CUBICS = _cubics()
 TINY, HUGE = 1e-150, 1e150
 """Products of arguments stay between, but for one more argument."""
+NONE = -1
+"""Where a cluster does not have a word."""
 
 
-class WordRows(NamedTuple):
-    """Counts of words in compressed rows; a row lies anywhere."""
+class Holders(NamedTuple):
+    """The clusters that hold every word, word by word."""
 
-    columns: NDArray[np.int32]
-    values: Floats
-    own: Floats
-    """log Gamma(alpha + value) - log Gamma(alpha) of every entry."""
     starts: Integers
+    """(V,): where the clusters of a word begin."""
     sizes: Integers
+    """(V,): how many there are."""
+    slots: NDArray[np.int32]
+    values: Floats
+    """Counts of the word in these clusters."""
+    own: Floats
+    """log Gamma(alpha + value) - log Gamma(alpha) of every count."""
 
 
 @inlined
@@ -39,10 +55,7 @@ def log_gamma_plus(z: float) -> Any:
     at = z * STEPS
     j = np.int64(at)
     t = at - j
-    a, b, c, d = TABLE[j], TABLE[j + 1], TABLE[j + 2], TABLE[j + 3]
-    # Newton's form of the cubic through t = -1, 0, 1, 2.
-    first, second, third = b - a, c - 2.0 * b + a, d - 3.0 * (c - b) - a
-    return a + (t + 1.0) * (first + t * (0.5 * second + (t - 1.0) * third * (1 / 6)))
+    return CUBICS[j, 0] + t * (CUBICS[j, 1] + t * (CUBICS[j, 2] + t * CUBICS[j, 3]))
 
 
 @entry
@@ -52,41 +65,126 @@ def fill_log_gammas(x: Any, out: Any) -> None:
         out[j] = log_gamma_plus(x[j]) - math.log(x[j])
 
 
-@entry
-def word_odds(rows: WordRows, i: int, others: Any, alpha: Any, out: Any) -> None:
-    """Fill `out` with the words' part of log m(i+k) - log m(i) - log m(k), for k in `others`.
-
-    Only words that both have make a difference:
-
-        log Gamma(a + x + y) + log Gamma(a) - log Gamma(a + x) - log Gamma(a + y).
+@inlined
+def add_holders(holders: Holders, w: int, left: float, least: int, out: Any, products: Any) -> None:
+    """Add what it is worth to join a count of word w, alpha + x = `left`, with those of others.
 
     log Gamma(z) is log Gamma(1 + z) - log z, and one logarithm does for the z of many words.
     """
-    left, left_own = np.zeros(alpha.size), np.empty(alpha.size)
-    columns, values, own = rows.columns, rows.values, rows.own
-    for e in range(rows.starts[i], rows.starts[i] + rows.sizes[i]):
-        w = columns[e]
-        left[w] = alpha[w] + values[e]
-        left_own[w] = log_gamma_plus(left[w]) - math.log(left[w])
-    for at in range(others.size):
-        k, total, product = others[at], 0.0, 1.0
-        for e in range(rows.starts[k], rows.starts[k] + rows.sizes[k]):
-            w = columns[e]
-            if left[w] > 0.0:
-                z = left[w] + values[e]
-                total += log_gamma_plus(z) - left_own[w] - own[e]
-                product *= z
-                if not TINY < product < HUGE:
-                    total -= math.log(product)
-                    product = 1.0
-        out[at] = total - math.log(product)
+    alone = log_gamma_plus(left) - math.log(left)
+    for e in range(holders.starts[w], holders.starts[w] + holders.sizes[w]):
+        k = holders.slots[e]
+        if k >= least:
+            z = left + holders.values[e]
+            out[k] += log_gamma_plus(z) - alone - holders.own[e]
+            products[k] *= z
+            if not TINY < products[k] < HUGE:
+                out[k] -= math.log(products[k])
+                products[k] = 1.0
 
 
 @entry
-def group_gains(shapes: Any, log_gammas: Any, columns: Any, values: Any, out: Any) -> None:
+def word_odds(
+    holders: Holders, columns: Any, values: Any, alpha: Any, least: int, out: Any
+) -> None:
+    """Fill `out` with the words' part of log m(i+k) - log m(i) - log m(k).
+
+    `columns` and `values` are the words of i and their counts; k is every slot from `least` on.
+    Only words that both have make a difference:
+
+        log Gamma(a + x + y) + log Gamma(a) - log Gamma(a + x) - log Gamma(a + y).
+    """
+    out[:] = 0.0
+    products = np.ones(out.size)
+    for j in range(columns.size):
+        w = columns[j]
+        add_holders(holders, w, alpha[w] + values[j], least, out, products)
+    for k in range(least, out.size):
+        out[k] -= math.log(products[k])
+
+
+@inlined
+def raise_holders(
+    holders: Holders, w: int, before: float, after: float, step: float, out: Any, products: Any
+) -> None:
+    """Add what it is worth that alpha + x of word w rises, `step` in log Gamma(1 + x)."""
+    ratio = before / after
+    for e in range(holders.starts[w], holders.starts[w] + holders.sizes[w]):
+        k, z = holders.slots[e], holders.values[e]
+        out[k] += log_gamma_plus(after + z) - log_gamma_plus(before + z) - step
+        products[k] *= ratio * ((after + z) / (before + z))
+        if products[k] < TINY:
+            out[k] -= math.log(products[k])
+            products[k] = 1.0
+
+
+@inlined
+def holder(holders: Holders, w: int, k: int) -> Any:
+    """Return where word w has the count of cluster k, which holds it."""
+    e = holders.starts[w]
+    while holders.slots[e] != k:
+        e += 1
+    return e
+
+
+@entry
+def join_words(
+    holders: Holders,
+    i: int,
+    columns: Any,
+    values: Any,
+    j: int,
+    more_columns: Any,
+    more: Any,
+    alpha: Any,
+    is_new: Any,
+    out: Any,
+) -> None:
+    """Add the words of cluster j to those of cluster i.
+
+    `out` is filled with how the words' part of the odds of i with every slot changes. Only words of
+    j make a difference: where i had x of a word, j has y and another cluster z,
+
+        log Gamma(a+x+y+z) - log Gamma(a+x+z) - log Gamma(a+x+y) + log Gamma(a+x).
+
+    `values` and the holders follow; `is_new` says which words of j cluster i did not have.
+    """
+    at = np.full(alpha.size, NONE)
+    for e in range(columns.size):
+        at[columns[e]] = e
+    out[:] = 0.0
+    products = np.ones(out.size)
+    for f in range(more.size):
+        w = more_columns[f]
+        e, there = at[w], holder(holders, w, j)
+        is_new[f] = e == NONE
+        if is_new[f]:
+            add_holders(holders, w, alpha[w] + more[f], 0, out, products)
+            holders.slots[there] = i
+            continue
+        before, after = alpha[w] + values[e], alpha[w] + values[e] + more[f]
+        step = log_gamma_plus(after) - log_gamma_plus(before)
+        raise_holders(holders, w, before, after, step, out, products)
+        values[e] += more[f]
+        here, last = holder(holders, w, i), holders.starts[w] + holders.sizes[w] - 1
+        holders.values[here] = values[e]
+        holders.own[here] += step - math.log(after / before)
+        holders.slots[there] = holders.slots[last]
+        holders.values[there] = holders.values[last]
+        holders.own[there] = holders.own[last]
+        holders.sizes[w] -= 1
+    for k in range(out.size):
+        out[k] -= math.log(products[k])
+
+
+@entry
+def group_gains(
+    shapes: Any, log_gammas: Any, columns: Any, values: Any, alpha: Any, home: int, out: Any
+) -> None:
     """Fill `out` with sum_w log Gamma(a_gw + x_w) - log Gamma(a_gw) for every group g.
 
-    `shapes` holds a_gw = alpha_w + S_gw as (V, n), so that one word's groups lie side by side.
+    `shapes` holds a_gw = alpha_w + S_gw as (V, n), so that one word's groups lie side by side; the
+    counts x are part of the group `home`, and are taken out of it first.
     """
     out[:] = 0.0
     products = np.ones(out.size)
@@ -101,3 +199,9 @@ def group_gains(shapes: Any, log_gammas: Any, columns: Any, values: Any, out: An
                 products[g] = 1.0
     for g in range(out.size):
         out[g] -= math.log(products[g])
+    out[home] = 0.0
+    for j in range(columns.size):
+        w = columns[j]
+        # What a subtraction leaves of alpha may be rounding only.
+        z = max(shapes[w, home] - values[j], alpha[w])
+        out[home] += log_gammas[w, home] - log_gamma_plus(z) + math.log(z)
