@@ -2,11 +2,12 @@
 
 Two clusters are joined where the log odds of one against two are largest,
 
-    log m(i+j) - log m(i) - log m(j) + log kappa(S_i+S_j) - log kappa(S_i) - log kappa(S_j),
+    log m(i+j) - log m(i) - log m(j) + log kappa(S_i+S_j) - log kappa(S_i) - log kappa(S_j).
 
-until `n_groups` are left. Greedy joins cannot be undone, so clusters then move from group to group,
-one at a time, as long as the joint log marginal of the groups rises. What is above the groups and
-inside each of them is joined greedily again: the tree is nested, and best where it was asked to be.
+The heaviest clusters are joined until `n_groups` are left, and the others go to the best of these.
+Greedy joins cannot be undone, so clusters then move from group to group, one at a time, as long as
+the joint log marginal of the groups rises. What is above the groups and inside each of them is
+joined greedily again: the tree is nested, and best where it was asked to be.
 """
 
 from collections.abc import Iterator
@@ -22,10 +23,14 @@ from bnpstream.mixture import MixtureState, Model
 
 MOST_PAIRED = 4096
 """Clusters whose pairs are all looked at, 134 MB; lighter ones first join one of these."""
+MOST_STARTED = 512
+"""Clusters that groups are made of at first, or four per group if that is more."""
 MOST_SWEEPS = 20
 """20 Newsgroups takes 9 until no cluster moves."""
 LEAST_GAIN = 1e-6
 """Nats below which a move is rounding."""
+NOWHERE = -1
+"""The group of a cluster that has none."""
 BLOCK = 64
 """Clusters whose prior odds with all groups are computed at a time."""
 
@@ -120,16 +125,13 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     """
     K = state.n_clusters
     odds = Odds(model, state, pool_of(model, state))
-    members = np.arange(K)
-    for join in _joins(odds, members, n_groups):
-        members[members == join.j] = join.i
-    names, groups = np.unique(members, return_inverse=True)
-    groups = _settle(odds, groups.astype(np.int64), names.size)
-    inside = [list(_joins(odds, np.flatnonzero(groups == g))) for g in range(names.size)]
+    groups = _settle(odds, _start(odds, n_groups))
+    found = int(groups.max()) + 1
+    inside = [list(_joins(odds, np.flatnonzero(groups == g))) for g in range(found)]
     joins = list(_in_turn(inside))
     left = np.setdiff1d(np.arange(K), [join.j for join in joins])
     left = left[np.argsort(groups[left])]  # the last cluster of every group
-    for join in _joins(odds.summed(groups, names.size), np.arange(names.size)):
+    for join in _joins(odds.summed(groups, found), np.arange(found)):
         joins.append(Join(int(left[join.i]), int(left[join.j]), join.log_odds))
     order = np.argsort(state.ids)
     node = np.argsort(order)  # by slot: clusters are nodes in the order of their ids
@@ -180,13 +182,28 @@ def _joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
         best[stale] = table[stale, partner[stale]]
 
 
-def _settle(odds: Odds, groups: Integers, n_groups: int) -> Integers:
+def _start(odds: Odds, n_groups: int) -> Integers:
+    """Return the groups that the heaviest clusters are joined to; the others have none so far."""
+    heavy = np.argsort(-odds.masses, kind="stable")[: max(MOST_STARTED, 4 * n_groups)]
+    members = np.full(odds.masses.size, NOWHERE)
+    members[heavy] = heavy
+    for join in _joins(odds, heavy, n_groups):
+        members[members == join.j] = join.i
+    members[heavy] = np.unique(members[heavy], return_inverse=True)[1]
+    return members
+
+
+def _settle(odds: Odds, groups: Integers) -> Integers:
     """Move clusters, the heaviest first, to the group with the best odds until none moves."""
-    sums = odds.pool.groups(groups, n_groups)
-    sizes = np.bincount(groups, minlength=n_groups)
-    masses = np.bincount(groups, odds.masses, n_groups)
-    vacancies = np.bincount(groups, odds.log_vacancy, n_groups)
+    n_groups = int(groups.max()) + 1
+    sums, there = odds.pool.groups(groups, n_groups), groups != NOWHERE
+    masses, vacancies = np.zeros(n_groups), np.zeros(n_groups)
+    np.add.at(masses, groups[there], odds.masses[there])
+    np.add.at(vacancies, groups[there], odds.log_vacancy[there])
+    sizes = np.bincount(groups[there], minlength=n_groups)
     order = np.argsort(-odds.masses, kind="stable")
+    gains = np.empty((groups.size, n_groups))
+    time, seen, changed = 0, np.full(groups.size, -1), np.zeros(n_groups, np.int64)
 
     def prior(some: Integers, into: Integers) -> Floats:
         """Return the prior's odds of some clusters, each taken out of its home, in some groups."""
@@ -203,18 +220,27 @@ def _settle(odds: Odds, groups: Integers, n_groups: int) -> Integers:
             gained = prior(block, np.arange(n_groups))
             for at, k in enumerate(block.tolist()):
                 home = int(groups[k])
-                if sizes[home] == 1:  # a group keeps its last cluster
+                if home != NOWHERE and sizes[home] == 1:  # a group keeps its last cluster
                     continue
-                gains = sums.gains(k, home) + gained[at]
-                best = int(np.argmax(gains))
-                if gains[best] > gains[home] + LEAST_GAIN:
-                    changed = np.array([home, best])
-                    sums.move(k, home, best)
-                    groups[k], n_moved = best, n_moved + 1
-                    sizes[changed] += -1, 1
-                    masses[changed] += -odds.masses[k], odds.masses[k]
-                    vacancies[changed] += -odds.log_vacancy[k], odds.log_vacancy[k]
-                    gained[:, changed] = prior(block, changed)
+                stale = np.flatnonzero(changed > seen[k])  # groups that are not as they were
+                if stale.size == 0:
+                    continue
+                gains[k, stale] = sums.gains(k, home, stale)
+                seen[k] = time
+                total = gains[k] + gained[at]
+                best = int(np.argmax(total))
+                if home == NOWHERE or total[best] > total[home] + LEAST_GAIN:
+                    time, n_moved = time + 1, n_moved + 1
+                    for group, sign in ((home, -1), (best, 1)):
+                        if group != NOWHERE:
+                            sums.move(k, group, sign)
+                            masses[group] += sign * odds.masses[k]
+                            vacancies[group] += sign * odds.log_vacancy[k]
+                            sizes[group] += sign
+                            changed[group] = time
+                    groups[k] = best
+                    both = np.flatnonzero(changed == time)
+                    gained[:, both] = prior(block, both)
         if n_moved == 0:
             break
     return groups

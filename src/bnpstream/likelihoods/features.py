@@ -12,6 +12,8 @@ from bnpstream.kernels.arrays import Floats
 EXPECTED, OFTEN = 5.0, 5e-4
 """A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
 least so probable: rare words have the largest lifts and say the least."""
+TOP_BLOCK = 64
+"""Values in a block when the largest are looked for."""
 
 
 class Feature(NamedTuple):
@@ -103,12 +105,17 @@ class WordFeatures(Features):
         mean = self._clusters.mean(k)
         lift = mean / self._overall
         enough = (mean * self._clusters.statistic(k, -1) >= EXPECTED) & (mean >= OFTEN)
-        lifted = _top(np.where(enough, lift, -1.0), n)
-        return self._described(mean, lift, _top(mean, n), lifted[enough[lifted]])
+        often = np.flatnonzero(enough)
+        return self._described(mean, lift, _top(mean, n), often[_top(lift[often], n)])
 
 
 def _top(values: Floats, n: int) -> NDArray[np.intp]:
-    """Return where the n largest values are, largest first."""
-    n = min(n, values.size)
-    found = np.sort(np.argpartition(-values, n - 1)[:n])
-    return found[np.argsort(-values[found], kind="stable")]
+    """Return where the n largest values are, largest first; of two as large, the first one.
+
+    The n largest maxima of blocks are n values, so what is below all of them is not looked at.
+    """
+    whole = values[: values.size // TOP_BLOCK * TOP_BLOCK].reshape(-1, TOP_BLOCK).max(axis=1)
+    found = np.arange(values.size)
+    if n < whole.size:
+        found = np.flatnonzero(values >= np.partition(whole, whole.size - n)[whole.size - n])
+    return found[np.argsort(-values[found], kind="stable")][:n]

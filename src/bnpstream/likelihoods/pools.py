@@ -79,7 +79,7 @@ class Pool:
         return Pool(self._likelihood, self.groups(members, n_groups).sums)
 
     def groups(self, members: Integers, n_groups: int) -> "Groups":
-        """Return groups of clusters; members[k] is the group of cluster k."""
+        """Return groups of clusters; members[k] is the group of cluster k, if not below 0."""
         return Groups(self._likelihood, self._rows, members, n_groups)
 
 
@@ -91,24 +91,22 @@ class Groups:
     ) -> None:
         self._likelihood, self._rows = likelihood, rows
         self.sums = np.zeros((n_groups, rows.shape[1]))
-        for k, group in enumerate(members):
-            self.sums[group] = self._with(k, int(group), 1.0)
+        for k in np.flatnonzero(members >= 0):
+            self.move(int(k), int(members[k]), 1)
 
-    def _with(self, k: int, group: int, sign: float) -> Floats:
-        """Return the sum of a group with cluster k added, or taken out."""
-        before, paired = self.sums[[group]], self._likelihood.paired
-        summed: Floats = plus(before, np.array([sign]), self._rows[k], paired=paired)[0]
-        return summed
+    def gains(self, k: int, home: int, some: Integers) -> Floats:
+        """Return log m(g+k) - log m(g) of cluster k for some groups g.
 
-    def gains(self, k: int, home: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k, taken out of its home, in every group g."""
-        likelihood, before = self._likelihood, self.sums.copy()
-        before[home] = self._with(k, home, -1.0)
-        after = plus(before, np.ones(len(before)), self._rows[k], paired=likelihood.paired)
+        If its home is one of them, the cluster is taken out of it first; a home below 0 is none.
+        """
+        likelihood, before = self._likelihood, self.sums[some]
+        at = some == home
+        before[at] = plus(before[at], -np.ones(at.sum()), self._rows[k], paired=likelihood.paired)
+        after = plus(before, np.ones(some.size), self._rows[k], paired=likelihood.paired)
         gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(before)
         return gains
 
-    def move(self, k: int, home: int, group: int) -> None:
-        """Take cluster k out of one group and add it to another."""
-        self.sums[home] = self._with(k, home, -1.0)
-        self.sums[group] = self._with(k, group, 1.0)
+    def move(self, k: int, group: int, sign: int) -> None:
+        """Add cluster k to a group, or take it out."""
+        before, paired = self.sums[[group]], self._likelihood.paired
+        self.sums[group] = plus(before, np.array([float(sign)]), self._rows[k], paired=paired)[0]

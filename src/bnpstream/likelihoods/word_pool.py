@@ -138,31 +138,29 @@ class WordGroups(Groups):
     def __init__(self, pool: WordPool, members: Integers, n_groups: int) -> None:
         self._pool, self._lengths = pool, np.zeros(n_groups)
         self._shapes = np.repeat(pool.alpha[:, None], n_groups, axis=1)
-        for k, group in enumerate(members):
+        for k in np.flatnonzero(members >= 0):
             columns, values = pool.rows[k]
-            self._shapes[columns, group] += values
-            self._lengths[group] += pool.lengths[k]
+            self._shapes[columns, members[k]] += values
+            self._lengths[members[k]] += pool.lengths[k]
         self._log_gammas: Floats = gammaln(self._shapes)
 
-    def gains(self, k: int, home: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k, taken out of its home, in every group g."""
-        pool, gains = self._pool, np.empty(self._lengths.size)
-        group_gains(self._shapes, self._log_gammas, *pool.rows[k], pool.alpha, home, gains)
-        before = pool.total + self._lengths
-        before[home] = max(before[home] - pool.lengths[k], pool.total)
+    def gains(self, k: int, home: int, some: Integers) -> Floats:
+        """Return log m(g+k) - log m(g) of cluster k for some groups g (see `Groups.gains`)."""
+        pool, gains = self._pool, np.empty(some.size)
+        group_gains(self._shapes, self._log_gammas, *pool.rows[k], pool.alpha, home, some, gains)
+        at_home = some == home
+        before = np.maximum(self._lengths[some] - at_home * pool.lengths[k], 0.0) + pool.total
         after: Floats = gammaln(before + pool.lengths[k])
         return gains + gammaln(before) - after
 
-    def move(self, k: int, home: int, group: int) -> None:
-        """Take cluster k out of one group and add it to another."""
+    def move(self, k: int, group: int, sign: int) -> None:
+        """Add cluster k to a group, or take it out."""
         columns, values = self._pool.rows[k]
-        for place, sign in ((home, -1.0), (group, 1.0)):
-            shapes = self._shapes[columns, place] + sign * values
-            # What a subtraction leaves of alpha may be rounding only.
-            shapes = np.maximum(shapes, self._pool.alpha[columns])
-            self._shapes[columns, place] = shapes
-            log_gammas = np.empty(columns.size)
-            fill_log_gammas(shapes, log_gammas)
-            self._log_gammas[columns, place] = log_gammas
-            length = self._lengths[place] + sign * self._pool.lengths[k]
-            self._lengths[place] = max(length, 0.0)
+        shapes = self._shapes[columns, group] + sign * values
+        # What a subtraction leaves of alpha may be rounding only.
+        shapes = np.maximum(shapes, self._pool.alpha[columns])
+        self._shapes[columns, group] = shapes
+        log_gammas = np.empty(columns.size)
+        fill_log_gammas(shapes, log_gammas)
+        self._log_gammas[columns, group] = log_gammas
+        self._lengths[group] = max(self._lengths[group] + sign * self._pool.lengths[k], 0.0)

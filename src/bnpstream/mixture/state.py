@@ -38,6 +38,7 @@ from bnpstream.mixture.tables import (
     Columns,
     HashedRows,
     dense_rows,
+    first_columns,
     read_rows,
     rows_of,
     sparse_row,
@@ -148,7 +149,11 @@ class MixtureState:
 
     def rows(self, slots: Integers) -> Floats:
         """Return the statistics of some clusters as an array of shape (len(slots), D)."""
-        return self._read(slots, slice(None))
+        return self.first_columns(slots, self.n_statistics)
+
+    def first_columns(self, slots: Integers, n_columns: int) -> Floats:
+        """Return the first columns of some clusters as an array of shape (len(slots), n)."""
+        return first_columns(self.arrays.table, slots, n_columns)
 
     def totals(self, n_columns: int) -> Floats:
         """Return the first columns of the statistics summed over all clusters."""

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.kernels.statistics.table import EMPTY, N_COLUMNS, Table, empty_table, gather, scatter
+from bnpstream.kernels.statistics.table import (
+    EMPTY,
+    N_COLUMNS,
+    Table,
+    empty_table,
+    gather,
+    scatter,
+    spread_row,
+)
 
 Columns = slice | NDArray[np.integer]
 
@@ -48,6 +56,17 @@ def dense_rows(table: Table) -> Floats | None:
 def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
     """Return some columns of some rows."""
     return HashedRows(table, np.asarray(slots, np.int64))[:, columns]
+
+
+def first_columns(table: Table, slots: Integers, n_columns: int) -> Floats:
+    """Return the first columns of some rows: what they hold is written out, nothing looked up."""
+    dense = dense_rows(table)
+    if dense is not None:
+        return dense[slots, :n_columns]
+    found = np.zeros((slots.size, n_columns))
+    for row, slot in zip(found, slots.tolist(), strict=True):
+        spread_row(table, slot, row)
+    return found
 
 
 def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:

@@ -249,6 +249,16 @@ def add_rows(table: Table, n_rows: int, out: Any) -> None:
 
 
 @entry
+def spread_row(table: Table, k: int, out: Any) -> None:
+    """Write the columns that row k holds into `out`, as many as it has."""
+    start, size = table.starts[k], table.sizes[k]
+    for j in range(size):
+        column = j if size == table.shape[N_COLUMNS] else np.int64(table.keys[start + j])
+        if 0 <= column < out.size:
+            out[column] = table.values[start + j]
+
+
+@entry
 def add_at(values: Any, at: Any, more: Any) -> None:
     """Add to some values, of which some may come several times; ``numpy.add.at`` takes longer."""
     for j in range(at.size):

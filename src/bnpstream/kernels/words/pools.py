@@ -11,21 +11,24 @@ from bnpstream.kernels.jit.decorators import entry, inlined
 from bnpstream.kernels.special import stirling_tail
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
-STEPS, TABLE_UP_TO = 128, 64
-"""log Gamma(1 + z) is known at so many points a unit, up to here. A cubic through four of them,
-h = 1/128 apart, is off by 9/384 h^4 times the largest fourth derivative, 6.5: below 6e-10."""
+STEPS, NEAR = 128, 64
+FAR_STEPS, FAR = 4, 2048
+"""log Gamma(1 + z) is known at so many points a unit up to NEAR, and at fewer from there to FAR. A
+cubic through four of them, h apart, is off by 9/384 h^4 times the largest fourth derivative, which
+is 6.5 up to NEAR and 8e-6 above: below 7e-10 in both."""
 
 
-def _cubics() -> Floats:
+def _cubics(start: int, stop: int, steps: int) -> Floats:
     """Return the coefficients of these cubics in t, 0 <= t < 1 from one point to the next."""
-    known = np.array([math.lgamma(1.0 + j / STEPS) for j in range(-1, STEPS * TABLE_UP_TO + 3)])
+    points = range(start * steps - 1, stop * steps + 3)
+    known = np.array([math.lgamma(1.0 + j / steps) for j in points])
     a, b, c, d = known[:-3], known[1:-2], known[2:-1], known[3:]
     third = (d - 3.0 * (c - b) - a) / 6.0
     second = 0.5 * (c - 2.0 * b + a)
     return np.ascontiguousarray(np.stack([b, b - a + second - third, second, third], axis=1))
 
 
-CUBICS = _cubics()
+CUBICS, FAR_CUBICS = _cubics(0, NEAR, STEPS), _cubics(NEAR, FAR, FAR_STEPS)
 TINY, HUGE = 1e-150, 1e150
 """Products of arguments stay between, but for one more argument."""
 NONE = -1
@@ -48,14 +51,20 @@ class Holders(NamedTuple):
 
 @inlined
 def log_gamma_plus(z: float) -> Any:
-    """Return log Gamma(1 + z) for z >= 0: by the table, or by Stirling's series."""
-    if z >= TABLE_UP_TO:
-        y = z + 1.0
-        return (y - 0.5) * math.log(y) - y + HALF_LOG_2_PI + stirling_tail(y)
-    at = z * STEPS
-    j = np.int64(at)
-    t = at - j
-    return CUBICS[j, 0] + t * (CUBICS[j, 1] + t * (CUBICS[j, 2] + t * CUBICS[j, 3]))
+    """Return log Gamma(1 + z) for z >= 0: by the tables, or by Stirling's series."""
+    if z < NEAR:
+        at = z * STEPS
+        j = np.int64(at)
+        t = at - j
+        return CUBICS[j, 0] + t * (CUBICS[j, 1] + t * (CUBICS[j, 2] + t * CUBICS[j, 3]))
+    if z < FAR:
+        at = (z - NEAR) * FAR_STEPS
+        j = np.int64(at)
+        t = at - j
+        far = FAR_CUBICS
+        return far[j, 0] + t * (far[j, 1] + t * (far[j, 2] + t * far[j, 3]))
+    y = z + 1.0
+    return (y - 0.5) * math.log(y) - y + HALF_LOG_2_PI + stirling_tail(y)
 
 
 @entry
@@ -179,29 +188,36 @@ def join_words(
 
 @entry
 def group_gains(
-    shapes: Any, log_gammas: Any, columns: Any, values: Any, alpha: Any, home: int, out: Any
+    shapes: Any,
+    log_gammas: Any,
+    columns: Any,
+    values: Any,
+    alpha: Any,
+    home: int,
+    some: Any,
+    out: Any,
 ) -> None:
-    """Fill `out` with sum_w log Gamma(a_gw + x_w) - log Gamma(a_gw) for every group g.
+    """Fill `out` with sum_w log Gamma(a_gw + x_w) - log Gamma(a_gw) for some groups g.
 
-    `shapes` holds a_gw = alpha_w + S_gw as (V, n), so that one word's groups lie side by side; the
+    `shapes` holds a_gw = alpha_w + S_gw as (V, n), so that one word's groups lie side by side. The
     counts x are part of the group `home`, and are taken out of it first.
     """
     out[:] = 0.0
     products = np.ones(out.size)
     for j in range(columns.size):
         w, x = columns[j], values[j]
-        for g in range(out.size):
-            z = shapes[w, g] + x
-            out[g] += log_gamma_plus(z) - log_gammas[w, g]
-            products[g] *= z
-            if not TINY < products[g] < HUGE:
-                out[g] -= math.log(products[g])
-                products[g] = 1.0
-    for g in range(out.size):
-        out[g] -= math.log(products[g])
-    out[home] = 0.0
-    for j in range(columns.size):
-        w = columns[j]
-        # What a subtraction leaves of alpha may be rounding only.
-        z = max(shapes[w, home] - values[j], alpha[w])
-        out[home] += log_gammas[w, home] - log_gamma_plus(z) + math.log(z)
+        for at in range(some.size):
+            g = some[at]
+            if g == home:  # what a subtraction leaves of alpha may be rounding only
+                z = max(shapes[w, g] - x, alpha[w])
+                out[at] += log_gammas[w, g] - log_gamma_plus(z)
+                products[at] /= z
+            else:
+                z = shapes[w, g] + x
+                out[at] += log_gamma_plus(z) - log_gammas[w, g]
+                products[at] *= z
+            if not TINY < products[at] < HUGE:
+                out[at] -= math.log(products[at])
+                products[at] = 1.0
+    for at in range(some.size):
+        out[at] -= math.log(products[at])
