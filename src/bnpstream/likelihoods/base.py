@@ -306,6 +306,15 @@ class Likelihood(ABC):
         """
         return self.cache(table, masses, n_clusters)
 
+    def merged_cache(
+        self, cache: Any, table: Table, masses: Floats, slot: int, columns: NDArray[np.int64]
+    ) -> Any | None:
+        """Return the cache once a cluster has taken in some columns of another.
+
+        By default None: it is made anew when it is next asked for.
+        """
+        return None
+
     def faded_cache(
         self, cache: Any, table: Table, masses: Floats, n_clusters: int, *, exact: bool
     ) -> Any:

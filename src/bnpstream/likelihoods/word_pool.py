@@ -65,16 +65,19 @@ class WordPool(Pool):
     def of(cls, likelihood: "WordLikelihood", statistics: csr_array) -> "WordPool":
         """Return clusters with these statistics, of which the last is the length."""
         K, last = statistics.shape[0], statistics.shape[1] - 1
-        rows = np.repeat(np.arange(K), np.diff(statistics.indptr))
-        columns, values = statistics.indices.astype(np.int64), statistics.data
-        at_end, lengths = columns == last, np.zeros(K)
-        lengths[rows[at_end]] = values[at_end]
-        kept = ~at_end & (values >= LEAST_COUNT)
-        used, columns = np.unique(columns[kept], return_inverse=True)
+        starts, columns, values = statistics.indptr, statistics.indices, statistics.data
+        ends = starts[1:][starts[1:] > starts[:-1]] - 1
+        ends = ends[columns[ends] == last]
+        lengths, kept = np.zeros(K), values >= LEAST_COUNT
+        lengths[np.searchsorted(starts, ends, side="right") - 1] = values[ends]
+        kept[ends] = False
+        places = np.flatnonzero(kept)
+        is_used = np.bincount(columns[places]) > 0
+        used, words = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[columns[places]]
         alpha, total = likelihood.base_measure(last)
         base = np.full(used.size, alpha[0]) if alpha.size == 1 else alpha[used]
-        indptr = np.searchsorted(rows[kept], np.arange(K + 1))
-        return cls(base, total, csr_array((values[kept], columns, indptr), (K, used.size)), lengths)
+        counts = (values[places], words, np.searchsorted(places, starts))
+        return cls(base, total, csr_array(counts, (K, used.size)), lengths)
 
     def odds(self, i: int, others: Integers) -> Floats:
         """Return log m(i+k) - log m(i) - log m(k) for k in `others`."""

@@ -309,10 +309,14 @@ class MixtureState:
         columns, lost = self.sparse_row(loser)
         if self.paired:
             columns, lost = np.arange(self.n_statistics), self.rows(np.array([loser]))[0]
-        before = self._read(slots, columns)
+        before, cached = self._read(slots, columns), self._cache
         self._write(slots, columns, plus(before, np.ones(1), lost, paired=self.paired))
         arrays = self.arrays
         arrays.masses[winner] += arrays.masses[loser]
+        if cached is not None:
+            of, cache = cached
+            merged = of.merged_cache(cache, arrays.table, arrays.masses, winner, columns)
+            self._cache = None if merged is None else (of, merged)
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
         return self.drop(loser)
