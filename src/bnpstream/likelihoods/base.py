@@ -217,6 +217,20 @@ class Likelihood(ABC):
         """Return clusters that can be joined, given (K, D) statistics with columns ascending."""
         return Pool(self, rows.toarray())
 
+    def nearly_odds(self, rows: csr_array, pairs: NDArray[np.int64]) -> Floats | None:
+        """Return log m(i+j) - log m(i) - log m(j) of pairs of rows, to within a thousandth.
+
+        It rules out most pairs where that is quicker than `log_marginal`; by default None.
+
+        Parameters
+        ----------
+        rows : csr_array of shape (K, D)
+            Summed statistics, columns ascending.
+        pairs : ndarray of shape (2, P)
+            Rows i and j.
+        """
+        return None
+
     merges_when_done: ClassVar[bool] = False
     """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
 

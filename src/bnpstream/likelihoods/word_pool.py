@@ -3,7 +3,7 @@
 So every word knows the clusters that hold it, and the sums over shared words are compiled.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from bnpstream.kernels.words.pools import (
     fill_log_gammas,
     group_gains,
     join_words,
+    pair_odds,
     word_odds,
 )
 from bnpstream.likelihoods.pools import Groups, Pool
@@ -62,13 +63,15 @@ class WordPool(Pool):
         )
 
     @classmethod
-    def of(cls, likelihood: "WordLikelihood", statistics: csr_array) -> "WordPool":
+    def of(
+        cls, likelihood: "WordLikelihood", statistics: csr_array, least: float = LEAST_COUNT
+    ) -> "WordPool":
         """Return clusters with these statistics, of which the last is the length."""
         K, last = statistics.shape[0], statistics.shape[1] - 1
         starts, columns, values = statistics.indptr, statistics.indices, statistics.data
         ends = starts[1:][starts[1:] > starts[:-1]] - 1
         ends = ends[columns[ends] == last]
-        lengths, kept = np.zeros(K), values >= LEAST_COUNT
+        lengths, kept = np.zeros(K), values >= least
         lengths[np.searchsorted(starts, ends, side="right") - 1] = values[ends]
         kept[ends] = False
         places = np.flatnonzero(kept)
@@ -86,7 +89,17 @@ class WordPool(Pool):
         word_odds(self._holders, *self.rows[i], self.alpha, least, odds)
         return odds[others] + self._length_odds(i, others)
 
-    def _length_odds(self, i: int, others: Integers) -> Floats:
+    def pair_odds(self, pairs: Integers) -> Floats:
+        """Return log m(i+j) - log m(i) - log m(j) of pairs of clusters, of shape (2, P)."""
+        K, odds = self.lengths.size, np.empty(pairs.shape[1])
+        rows = self._matrix(np.arange(K))
+        own = np.empty(rows.nnz)
+        fill_log_gammas(self.alpha[rows.indices] + rows.data, own)
+        own -= gammaln(self.alpha)[rows.indices]
+        pair_odds(rows.indptr, rows.indices, rows.data, own, self.alpha, pairs, odds)
+        return odds + self._length_odds(pairs[0], pairs[1])
+
+    def _length_odds(self, i: Any, others: Integers) -> Floats:
         """Return what the lengths of clusters add to their log odds."""
         together = gammaln(self.total + self.lengths[i] + self.lengths[others])
         apart = self._log_gammas[i] + self._log_gammas[others]

@@ -68,6 +68,11 @@ class WordLikelihood(Likelihood):
         """Return clusters that can be joined, in sparse rows."""
         return WordPool.of(self, rows)
 
+    def nearly_odds(self, rows: csr_array, pairs: NDArray[np.int64]) -> Floats:
+        """Return the log odds of joining pairs, by the words that both have."""
+        pool = WordPool.of(self, rows, least=0.0)
+        return pool.pair_odds(pairs)
+
     def n_tokens(self, rows: Any) -> int:
         """Return the words of all documents."""
         return int(self.entries(rows).counts.sum())

@@ -112,6 +112,39 @@ def word_odds(
         out[k] -= math.log(products[k])
 
 
+@entry
+def pair_odds(
+    starts: Any, columns: Any, values: Any, own: Any, alpha: Any, pairs: Any, out: Any
+) -> None:
+    """Fill `out` with the words' part of the log odds of pairs of rows (see `word_odds`).
+
+    Rows are compressed, `own` is log Gamma(alpha + value) - log Gamma(alpha) of every entry. The
+    first row of a pair is written out, once for all pairs that follow each other with it.
+    """
+    left, left_own, written = np.zeros(alpha.size), np.empty(alpha.size), NONE
+    for p in range(out.size):
+        i, j = pairs[0, p], pairs[1, p]
+        if i != written:
+            if written != NONE:
+                left[columns[starts[written] : starts[written + 1]]] = 0.0
+            for e in range(starts[i], starts[i + 1]):
+                w = columns[e]
+                left[w] = alpha[w] + values[e]
+                left_own[w] = log_gamma_plus(left[w]) - math.log(left[w])
+            written = i
+        total, product = 0.0, 1.0
+        for e in range(starts[j], starts[j + 1]):
+            w = columns[e]
+            if left[w] > 0.0:
+                z = left[w] + values[e]
+                total += log_gamma_plus(z) - left_own[w] - own[e]
+                product *= z
+                if not TINY < product < HUGE:
+                    total -= math.log(product)
+                    product = 1.0
+        out[p] = total - math.log(product)
+
+
 @inlined
 def raise_holders(
     holders: Holders, w: int, before: float, after: float, step: float, out: Any, products: Any
