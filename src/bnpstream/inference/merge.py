@@ -12,6 +12,7 @@ from bnpstream.mixture import (
     MixtureState,
     Model,
     SiteBuffer,
+    log_marginals,
     log_prior_weights,
 )
 from bnpstream.mixture.state import log_vacancy_of
@@ -129,21 +130,10 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs, above: float = -np
         chosen = np.flatnonzero(nearly + prior - pairs.entropy > above - NEARLY)
     slots, odds = pairs.slots[:, chosen], np.full(prior.size, -np.inf)
     used, places = np.unique(slots, return_inverse=True)
-    alone = _log_marginals(model, state, used)[places.reshape(slots.shape)]
+    alone = log_marginals(model, state, used)[places.reshape(slots.shape)]
     apart: Floats = alone.sum(axis=0) + pairs.entropy[chosen]
     odds[chosen] = _log_marginals_together(model, state, slots) + prior[chosen] - apart
     return odds
-
-
-def _log_marginals(model: Model, state: MixtureState, slots: Integers) -> Floats:
-    """Return log m of some clusters."""
-    likelihood = model.likelihood
-    if state.is_wide:  # the same numbers, by columns that are not zero
-        return likelihood.log_marginal_sparse(state.sparse_rows(slots))
-    block = max(1, SCORED_CELLS // state.n_statistics)
-    parts = [slots[start : start + block] for start in range(0, slots.size, block)]
-    found = [likelihood.log_marginal(state.rows(part)) for part in parts]
-    return np.concatenate([np.empty(0), *found])
 
 
 def _log_marginals_together(model: Model, state: MixtureState, slots: Integers) -> Floats:

@@ -57,9 +57,10 @@ class Odds:
 
     def summed(self, members: Integers, n_groups: int) -> "Odds":
         """Return those of groups of clusters; members[k] is the group of cluster k."""
-        masses = np.bincount(members, self.masses, n_groups)
-        log_vacancy = np.bincount(members, self.log_vacancy, n_groups)
-        return self._of(self.pool.summed(members, n_groups), masses, log_vacancy)
+        sums = np.zeros((2, n_groups))
+        np.add.at(sums[0], members, self.masses)
+        np.add.at(sums[1], members, self.log_vacancy)
+        return self._of(self.pool.summed(members, n_groups), *sums)
 
     def _of(self, pool: Pool, masses: Floats, log_vacancy: Floats) -> "Odds":
         other = copy(self)

@@ -133,8 +133,9 @@ class WordPool(Pool):
         """Return groups as clusters; members[k] is the group of cluster k."""
         K = members.size
         belongs = csr_array((np.ones(K), (members, np.arange(K))), (n_groups, K))
-        rows = belongs @ self._matrix(np.arange(K))
-        return WordPool(self.alpha, self.total, csr_array(rows), belongs @ self.lengths)
+        rows = csr_array(belongs @ self._matrix(np.arange(K)))
+        lengths = np.bincount(members, self.lengths, n_groups).astype(np.float64)
+        return WordPool(self.alpha, self.total, rows, lengths)
 
     def _matrix(self, slots: Integers) -> csr_array:
         """Return the counts of some clusters, a row each."""
@@ -166,8 +167,8 @@ class WordGroups(Groups):
         group_gains(self._shapes, self._log_gammas, *pool.rows[k], pool.alpha, home, some, gains)
         at_home = some == home
         before = np.maximum(self._lengths[some] - at_home * pool.lengths[k], 0.0) + pool.total
-        after: Floats = gammaln(before + pool.lengths[k])
-        return gains + gammaln(before) - after
+        lengths: Floats = gammaln(before) - gammaln(before + pool.lengths[k])
+        return gains + lengths
 
     def move(self, k: int, group: int, sign: int) -> None:
         """Add cluster k to a group, or take it out."""

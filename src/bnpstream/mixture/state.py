@@ -172,11 +172,12 @@ class MixtureState:
         """Return the statistics of some clusters that are not zero, columns ascending."""
         return sparse_rows(self.arrays.table, slots)
 
-    def blocks(self) -> Iterator[Integers]:
-        """Yield the slots in parts whose rows take 32 MB at most."""
+    def blocks(self, slots: Integers | None = None) -> Iterator[Integers]:
+        """Yield slots, by default all, in parts whose rows take 32 MB at most."""
+        slots = np.arange(self.n_clusters) if slots is None else slots
         step = max(1, BLOCK_CELLS // self.n_statistics)
-        for start in range(0, self.n_clusters, step):
-            yield np.arange(start, min(start + step, self.n_clusters))
+        for start in range(0, slots.size, step):
+            yield slots[start : start + step]
 
     def distance(self, statistics: Any) -> float:
         """Return the largest difference to other statistics, a (K, D) array or sparse array."""
