@@ -316,8 +316,8 @@ def test_the_best_pair_merges_first_and_no_cluster_twice_in_a_round(monkeypatch)
     rounds = []
     real = merge.log_odds
 
-    def recording(model, state, pairs):
-        odds = real(model, state, pairs)
+    def recording(model, state, pairs, above):
+        odds = real(model, state, pairs, above)
         rounds.append(dict(zip(map(tuple, pairs.slots.T.tolist()), odds, strict=True)))
         return odds
 
