@@ -106,16 +106,25 @@ class WordFeatures(Features):
         lift = mean / self._overall
         enough = (mean * self._clusters.statistic(k, -1) >= EXPECTED) & (mean >= OFTEN)
         often = np.flatnonzero(enough)
-        return self._described(mean, lift, _top(mean, n), often[_top(lift[often], n)])
+        if often.size > n:
+            often = _top(np.where(enough, lift, -1.0), n)
+        lifted = often[np.argsort(-lift[often], kind="stable")]
+        return self._described(mean, lift, _top(mean, n), lifted)
 
 
 def _top(values: Floats, n: int) -> NDArray[np.intp]:
-    """Return where the n largest values are, largest first; of two as large, the first one.
+    """Return where the n largest values are, largest first.
 
     The n largest maxima of blocks are n values, so what is below all of them is not looked at.
+    Where the last place is shared, `argpartition` of all values says who gets it.
     """
-    whole = values[: values.size // TOP_BLOCK * TOP_BLOCK].reshape(-1, TOP_BLOCK).max(axis=1)
-    found = np.arange(values.size)
-    if n < whole.size:
-        found = np.flatnonzero(values >= np.partition(whole, whole.size - n)[whole.size - n])
-    return found[np.argsort(-values[found], kind="stable")][:n]
+    n = min(n, values.size)
+    blocks = values[: values.size // TOP_BLOCK * TOP_BLOCK].reshape(-1, TOP_BLOCK)
+    if 0 < n <= len(blocks):
+        least = np.partition(blocks.max(axis=1), len(blocks) - n)[len(blocks) - n]
+        found = np.flatnonzero(values >= least)
+        found = found[np.argsort(-values[found], kind="stable")]
+        if found.size == n or values[found[n - 1]] > values[found[n]]:
+            return found[:n]
+    found = np.sort(np.argpartition(-values, n - 1)[:n])
+    return found[np.argsort(-values[found], kind="stable")]
