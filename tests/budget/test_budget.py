@@ -273,3 +273,22 @@ def test_too_little_memory_is_refused_before_anything_is_learnt():
     counts = synthetic_corpus(80, 40, 20.0, 10.0, PitmanYor(3.0, discount=0.3), seed=1).counts
     with pytest.raises(ValueError, match="max_memory is 24,000 bytes, but a posterior of rows"):
         StreamingMixture(max_memory="24kB", prefix_rows=50).fit(counts)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("rows", [CORPUS, WIDE], ids=["dense", "hashed"])
+def test_bounds_of_words_follow_a_merge(rows):
+    """The screen of a merged posterior is what it would be if it were made anew."""
+    model = mixture().partial_fit(rows[:150])
+    state, likelihood = model.state_, model.stream_.likelihood
+    made = state.cache(likelihood)
+    for loser, winner in ((5, 2), (0, 7)):
+        state.merge(loser, winner, -1.0)
+    followed = state.cache(likelihood)
+    assert followed is made
+    arrays, K = state.arrays, state.n_clusters
+    anew = likelihood.cache(arrays.table, arrays.masses, K)
+    assert np.array_equal(followed.levels, anew.levels)
+    for name in ("heads", "lengths", "log_lengths", "inverse_lengths"):
+        assert np.array_equal(getattr(followed, name)[:K], getattr(anew, name)[:K])
+    assert np.isneginf(followed.heads[K:]).all()

@@ -117,6 +117,27 @@ def test_odds_of_hard_clusters_are_those_of_the_exact_posterior(kind):
 
 
 @priors
+def test_only_pairs_that_cannot_merge_are_ruled_out(kind):
+    """Above a threshold odds are those of a look at all pairs, to the last bit."""
+    model = model_of(kind)
+    rng = np.random.default_rng((66, 0))
+    counts, q = documents(66, rows=40), rng.dirichlet(np.full(12, 0.1), size=40)
+    _, state, _ = posterior(model, counts, q)
+    pairs = all_pairs(state)
+    every = merge.log_odds(model, state, pairs)
+    nearly = model.likelihood.nearly_odds(state.sparse_rows(np.arange(12)), pairs.slots)
+    for p, (i, j) in enumerate(pairs.slots.T):
+        alone = model.likelihood.log_marginal(state.rows(np.array([i, j]))).sum()
+        both = model.likelihood.log_marginal(state.rows(np.array([i, j])).sum(axis=0)[None])[0]
+        assert nearly[p] == pytest.approx(both - alone, abs=1e-3)
+    for threshold in np.quantile(every, [0.1, 0.5, 0.9]):
+        found = merge.log_odds(model, state, pairs, threshold)
+        assert np.array_equal(found[every > threshold], every[every > threshold])
+        assert (found[every <= threshold] <= threshold).all()
+        assert np.isneginf(found).any()
+
+
+@priors
 def test_odds_of_soft_clusters_give_up_the_entropy_of_shared_rows(kind):
     model = model_of(kind)
     rng = np.random.default_rng((62, 0))
@@ -295,8 +316,8 @@ def test_the_best_pair_merges_first_and_no_cluster_twice_in_a_round(monkeypatch)
     rounds = []
     real = merge.log_odds
 
-    def recording(model, state, pairs):
-        odds = real(model, state, pairs)
+    def recording(model, state, pairs, above):
+        odds = real(model, state, pairs, above)
         rounds.append(dict(zip(map(tuple, pairs.slots.T.tolist()), odds, strict=True)))
         return odds
 

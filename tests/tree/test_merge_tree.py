@@ -16,12 +16,13 @@ from bnpstream import (
 from bnpstream.datasets import bars
 from bnpstream.evaluation import agreement
 from bnpstream.inference import tree as trees
-from bnpstream.inference.odds import pool_of
+from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.words.pools import fill_log_gammas
 from bnpstream.likelihoods.pools import Pool
 from bnpstream.likelihoods.word_pool import WordPool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights, survivor
+from bnpstream.priors import Prior
 
 NIG = normalized_inverse_gaussian(5.0, 2.0)
 
@@ -78,18 +79,29 @@ def test_words_have_the_odds_of_the_generic_formula_after_joins_too(case):
     assert isinstance(fast, WordPool)
     others = np.arange(2, 12)
     for _ in range(3):
-        np.testing.assert_allclose(fast.odds(1, others), slow.odds(1, others), atol=1e-6)
-        for pool in (fast, slow):
-            pool.join(1, int(others[-1]))
-        others = others[:-1]
+        before = fast.odds(1, others)
+        np.testing.assert_allclose(before, slow.odds(1, others), atol=1e-6)
+        others, joined = others[:-1], int(others[-1])
+        after = fast.join(1, joined, others, before[:-1])
+        np.testing.assert_allclose(after, slow.join(1, joined, others, before[:-1]), atol=1e-6)
+        every = np.append(others, 1)  # the joined cluster as the other one, too
+        np.testing.assert_allclose(fast.odds(3, every), slow.odds(3, every), atol=1e-6)
+    part = np.array([7, 1, 5])
+    np.testing.assert_allclose(
+        fast.part(part).odds(0, np.array([1, 2])), slow.odds(7, part[1:]), atol=1e-6
+    )
     members = np.arange(12) % 4
     again = pool_of(model, state), Pool(model.likelihood, state.statistics)
+    one, other = (pool.summed(members, 4).odds(0, np.arange(1, 4)) for pool in again)
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    members[7] = -1  # in no group so far
     one, other = (pool.groups(members, 4) for pool in again)
     for groups in (one, other):
-        groups.move(5, 1, -1.0)
-        groups.move(5, 2, 1.0)
-        groups.move(5, 2, -1.0)
-    np.testing.assert_allclose(one.gains(5), other.gains(5), atol=1e-6)
+        groups.move(5, 1, -1)
+        groups.move(5, 2, 1)
+    some = np.array([3, 2, 0])
+    for k, home in ((5, 2), (7, -1)):
+        np.testing.assert_allclose(one.gains(k, home, some), other.gains(k, home, some), atol=1e-6)
 
 
 def test_crumbs_are_left_out_of_words():
@@ -171,6 +183,56 @@ def test_the_order_of_slots_does_not_matter():
     other.ids[:] = state.ids[order]
     one, two = merge_tree(model, state, 3), merge_tree(model, other, 3)
     assert [one.cut(n).tolist() for n in (2, 3, 6)] == [two.cut(n).tolist() for n in (2, 3, 6)]
+
+
+def test_joins_are_the_best_of_all_pairs_to_the_end():
+    """Every join of one group is that of a search over all pairs, looked at anew each time."""
+    model, state = words_case(9, n_clusters=10)
+    tree = merge_tree(model, state, n_groups=1)
+    odds, order = Odds(model, state, pool_of(model, state)), np.argsort(state.ids)
+    rows = {node: [int(slot)] for node, slot in enumerate(order)}
+    for t, (children, found) in enumerate(zip(tree.children.tolist(), tree.log_odds, strict=True)):
+        names = sorted(rows)
+        members = np.zeros(10, np.int64)
+        for g, name in enumerate(names):
+            members[rows[name]] = g
+        grouped = odds.summed(members, len(names))
+        every = grouped.table(np.arange(len(names)), np.arange(len(names)))
+        np.fill_diagonal(every, -np.inf)
+        assert found == pytest.approx(every.max(), abs=1e-6)
+        best = np.unravel_index(every.argmax(), every.shape)
+        assert {names[g] for g in best} == set(children)
+        rows[10 + t] = rows.pop(children[0]) + rows.pop(children[1])
+
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_clusters_that_were_not_started_with_settle_too(case, monkeypatch):
+    """Groups begin with the heaviest clusters; no cluster would rather be in another one."""
+    rng = np.random.default_rng((10, case))
+    topics, masses = rng.dirichlet(np.full(20, 0.3), size=3), rng.uniform(0.5, 9.0, 60)
+    kinds = rng.integers(3, size=60)
+    rows = rng.poisson(15 * topics[kinds]).astype(float)  # short: two or three move in sweep 2
+    rows = np.column_stack([rows, rows.sum(axis=1)])
+    model, state = Model(NIG, DirichletMultinomial(0.3)), state_of(rows, masses)
+    monkeypatch.setattr(trees, "MOST_STARTED", 4)
+    tree = merge_tree(model, state, n_groups=3)
+    labels = tree.cut(3)[np.searchsorted(tree.ids, state.ids)]
+    best = joint_log_marginal(model, state, labels)
+    for k in range(60):
+        for group in np.unique(labels):
+            moved = labels.copy()
+            moved[k] = group
+            if np.unique(moved).size == 3:
+                assert joint_log_marginal(model, state, moved) <= best + 1e-5
+
+
+@pytest.mark.parametrize("prior", [NIG, PitmanYor(1.0, 0.3)])
+def test_terms_of_clusters_are_those_of_the_merge_odds(prior):
+    """A prior's own terms against the definition that any prior has."""
+    masses, occupancy = np.array([0.4, 2.5, 17.0]), np.array([0.3, 0.9, 1.0])
+    own = prior.log_seated(masses, occupancy, 3.0, 0.3)
+    derived = Prior.log_seated(prior, masses, occupancy, 3.0, 0.3)
+    np.testing.assert_allclose(own, derived, rtol=1e-12)
 
 
 def test_more_clusters_than_pairs_are_looked_at(monkeypatch):

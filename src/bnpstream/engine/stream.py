@@ -530,10 +530,14 @@ class Stream:
         refine(self, rows, weights, n_sweeps)
 
     def coarsened(self, tree: MergeTree, n_clusters: int) -> "Stream":
-        """Return a copy whose clusters are merged into `n_clusters` groups of a tree."""
+        """Return a copy whose clusters are merged into `n_clusters` groups of a tree.
+
+        The clusters may be groups of the same tree already, at a finer cut.
+        """
         other = deepcopy(self.answering)
+        left = set(other.state.ids.tolist())
         groups = tree.cut(n_clusters)
         for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):
-            if id != group:
+            if id != group and id in left:
                 other.lineage.append(join_into(other.state, [other.window.sites], group, id))
         return other

@@ -98,9 +98,8 @@ class GrowingVocabulary(Encoder):
 
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
         """Return the statistics of some clusters: unknown words, known ones, length."""
-        columns = np.append(np.arange(len(self.vocabulary) + 1), LENGTH)
-        known: Floats = state.candidates[slots, columns]
-        return known
+        lengths = state.candidates[slots, [LENGTH]]
+        return np.hstack([state.first_columns(slots, len(self.vocabulary) + 1), lengths])
 
     def save_rows(self, rows: Any, document: Document, arrays: Arrays) -> None:
         """Add documents, whose words must be strings."""

@@ -117,12 +117,12 @@ def _make_room(model: Model, state: MixtureState, sites: Sequence[SiteBuffer]) -
     odds = Odds(model, state, pool_of(model, state))
     light = np.lexsort([state.ids, state.masses])[:n_looked_at]
     found = []
-    for i in light.tolist():
-        others = np.delete(np.arange(state.n_clusters), i)
-        joined = odds.of(i, others)
-        best = int(np.argmax(joined))
-        retiring, merging = float(odds.of(i, np.array([i]))[0]), -float(joined[best])
-        into = int(state.ids[others[best]]) if merging <= retiring else None
+    joined = odds.table(light, np.arange(state.n_clusters))
+    for i, row in zip(light.tolist(), joined, strict=True):
+        retiring, row[i] = float(row[i]), -np.inf
+        best = int(np.argmax(row))
+        merging = -float(row[best])
+        into = int(state.ids[best]) if merging <= retiring else None
         found.append((min(retiring, merging), int(state.ids[i]), into))
     events: list[Event] = []
     gone: set[int] = set()

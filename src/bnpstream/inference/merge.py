@@ -19,6 +19,8 @@ from bnpstream.mixture.state import log_vacancy_of
 
 SCORED_CELLS = 4_000_000
 """(pair, statistic) cells held at a time: 32 MB."""
+NEARLY = 0.01
+"""Nats by which odds that are nearly right may be off, and more: they are within a thousandth."""
 
 
 class Pairs(NamedTuple):
@@ -61,7 +63,7 @@ def merge_all(
     events: list[Event] = []
     while True:
         pairs = shared_pairs(state, sites, fading)
-        odds = log_odds(model, state, pairs)
+        odds = log_odds(model, state, pairs, threshold)
         ids, masses = state.ids[pairs.slots], state.masses[pairs.slots]
         taken: set[int] = set()
         for p in np.argsort(-odds, kind="stable"):
@@ -101,11 +103,12 @@ def shared_pairs(state: MixtureState, sites: SiteBuffer, fading: Floats | None =
     return Pairs(pairs, entropy, state.log_vacancy[pairs].sum(axis=0) + correction)
 
 
-def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
+def log_odds(model: Model, state: MixtureState, pairs: Pairs, above: float = -np.inf) -> Floats:
     """Return the model's log odds of one cluster against two, for every pair.
 
     log m(i+j) - log m(i) - log m(j), the prior's term, and the entropy of the shared rows'
-    assignments, which a merge gives up.
+    assignments, which a merge gives up. Of a pair whose odds are surely not above `above` they may
+    be -inf: most pairs are ruled out by `Likelihood.nearly_odds`.
     """
     if pairs.slots.size == 0:
         return np.empty(0)
@@ -119,19 +122,28 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
         float(occupancy.sum()),
         auxiliary,
     )
-    alone, together = log_marginals(model, state), _log_marginals_together(model, state, pairs)
-    apart: Floats = alone[pairs.slots].sum(axis=0) + pairs.entropy
-    return together + prior - apart
+    chosen, nearly = np.arange(prior.size), None
+    if above > -np.inf:
+        rows = state.sparse_rows(np.arange(state.n_clusters))
+        nearly = model.likelihood.nearly_odds(rows, pairs.slots)
+    if nearly is not None:
+        chosen = np.flatnonzero(nearly + prior - pairs.entropy > above - NEARLY)
+    slots, odds = pairs.slots[:, chosen], np.full(prior.size, -np.inf)
+    used, places = np.unique(slots, return_inverse=True)
+    alone = log_marginals(model, state, used)[places.reshape(slots.shape)]
+    apart: Floats = alone.sum(axis=0) + pairs.entropy[chosen]
+    odds[chosen] = _log_marginals_together(model, state, slots) + prior[chosen] - apart
+    return odds
 
 
-def _log_marginals_together(model: Model, state: MixtureState, pairs: Pairs) -> Floats:
+def _log_marginals_together(model: Model, state: MixtureState, slots: Integers) -> Floats:
     """Return log m(i+j) of every pair."""
-    likelihood, together = model.likelihood, np.empty(pairs.entropy.size)
+    likelihood, together = model.likelihood, np.empty(slots.shape[1])
     sparse: Any = state.sparse_rows(np.arange(state.n_clusters)) if state.is_wide else None
     longest = state.n_statistics if sparse is None else int(np.diff(sparse.indptr).max())
     block = max(1, SCORED_CELLS // longest)
     for start in range(0, together.size, block):
-        part, (i, j) = slice(start, start + block), pairs.slots[:, start : start + block]
+        part, (i, j) = slice(start, start + block), slots[:, start : start + block]
         if sparse is not None:
             together[part] = likelihood.log_marginal_sparse(sparse[i] + sparse[j])
         else:

@@ -1,13 +1,13 @@
 """Log odds of one cluster against two where rows are out of sight: likelihood and prior."""
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods.pools import Pool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights
-from bnpstream.priors import Prior
 
 PAIRS = 200_000
 """Whose odds are taken at a time: some thirty megabytes."""
@@ -43,18 +43,29 @@ class Odds:
         masses: Floats | None = None,
         log_vacancy: Floats | None = None,
     ) -> None:
-        self.prior, self.pool = model.prior, pool
+        self.pool, self._prior_of = pool, model.prior
         self.masses = (state.masses if masses is None else masses).copy()
         vacancy = state.log_vacancy if log_vacancy is None else log_vacancy
         self.log_vacancy = np.maximum(vacancy, SURELY_OCCUPIED)
-        self.auxiliary = log_prior_weights(model.prior, state)[1]
-        self.count = float(model.prior.occupancy(state.log_vacancy).sum())
+        self._auxiliary = log_prior_weights(model.prior, state)[1]
+        self._count = float(model.prior.occupancy(state.log_vacancy).sum())
+        self._seated = self.seated(self.masses, self.log_vacancy)
 
-    def copy(self) -> "Odds":
-        """Return odds whose joins leave these as they are."""
+    def part(self, slots: Integers) -> "Odds":
+        """Return those of some clusters, in this order; joins leave these as they are."""
+        return self._of(self.pool.part(slots), self.masses[slots], self.log_vacancy[slots])
+
+    def summed(self, members: Integers, n_groups: int) -> "Odds":
+        """Return those of groups of clusters; members[k] is the group of cluster k."""
+        sums = np.zeros((2, n_groups))
+        np.add.at(sums[0], members, self.masses)
+        np.add.at(sums[1], members, self.log_vacancy)
+        return self._of(self.pool.summed(members, n_groups), *sums)
+
+    def _of(self, pool: Pool, masses: Floats, log_vacancy: Floats) -> "Odds":
         other = copy(self)
-        other.masses, other.log_vacancy = self.masses.copy(), self.log_vacancy.copy()
-        other.pool = self.pool.copy()
+        other.pool, other.masses, other.log_vacancy = pool, masses, log_vacancy
+        other._seated = other.seated(masses, log_vacancy)
         return other
 
     def of(self, i: int, others: Integers) -> Floats:
@@ -70,25 +81,25 @@ class Odds:
 
     def _table(self, some: Integers, others: Integers) -> Floats:
         one, other = np.repeat(some, others.size), np.tile(others, some.size)
-        prior = prior_odds(
-            self.prior,
-            np.stack([self.masses[one], self.masses[other]]),
-            np.stack([self.log_vacancy[one], self.log_vacancy[other]]),
-            self.count,
-            self.auxiliary,
-        )
-        return np.stack([self.pool.odds(i, others) for i in some]) + prior.reshape(some.size, -1)
+        prior = self._prior(one, other).reshape(some.size, -1)
+        return np.stack([self.pool.odds(i, others) for i in some]) + prior
 
-    def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i."""
-        self.pool.join(i, j)
+    def _prior(self, one: Any, other: Integers) -> Floats:
+        """Return the prior's log odds of joining clusters that share no row."""
+        masses = self.masses[one] + self.masses[other]
+        joint = self.seated(masses, self.log_vacancy[one] + self.log_vacancy[other])
+        odds: Floats = joint - (self._seated[one] + self._seated[other])
+        return odds
+
+    def seated(self, masses: Floats, log_vacancy: Floats) -> Floats:
+        """Return the prior's term of clusters (see `Prior.log_seated`)."""
+        occupancy = self._prior_of.occupancy(log_vacancy)
+        return self._prior_of.log_seated(masses, occupancy, self._count, self._auxiliary)
+
+    def join(self, i: int, j: int, others: Integers, odds: Floats) -> Floats:
+        """Add cluster j to cluster i; return the odds of i with others, given those before."""
+        alone = odds - self._prior(i, others)
         self.masses[i] += self.masses[j]
         self.log_vacancy[i] += self.log_vacancy[j]
-
-
-def prior_odds(
-    prior: Prior, masses: Floats, log_vacancy: Floats, count: float, auxiliary: float
-) -> Floats:
-    """Return the prior's log odds of joining pairs of clusters that share no row."""
-    occupancy, joint = prior.occupancy(log_vacancy), prior.occupancy(log_vacancy.sum(axis=0))
-    return prior.log_merge_odds(masses, occupancy, joint, count, auxiliary)
+        self._seated[i] = self.seated(self.masses[[i]], self.log_vacancy[[i]])[0]
+        return self.pool.join(i, j, others, alone) + self._prior(i, others)

@@ -2,11 +2,12 @@
 
 Two clusters are joined where the log odds of one against two are largest,
 
-    log m(i+j) - log m(i) - log m(j) + log kappa(S_i+S_j) - log kappa(S_i) - log kappa(S_j),
+    log m(i+j) - log m(i) - log m(j) + log kappa(S_i+S_j) - log kappa(S_i) - log kappa(S_j).
 
-until `n_groups` are left. Greedy joins cannot be undone, so clusters then move from group to group,
-one at a time, as long as the joint log marginal of the groups rises. What is above the groups and
-inside each of them is joined greedily again: the tree is nested, and best where it was asked to be.
+The heaviest clusters are joined until `n_groups` are left, and the others go to the best of these.
+Greedy joins cannot be undone, so clusters then move from group to group, one at a time, as long as
+the joint log marginal of the groups rises. What is above the groups and inside each of them is
+joined greedily again: the tree is nested, and best where it was asked to be.
 """
 
 from collections.abc import Iterator
@@ -16,16 +17,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnpstream.inference.odds import Odds, pool_of, prior_odds
+from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import MixtureState, Model
 
 MOST_PAIRED = 4096
 """Clusters whose pairs are all looked at, 134 MB; lighter ones first join one of these."""
+MOST_STARTED = 512
+"""Clusters that groups are made of at first, or four per group if that is more."""
 MOST_SWEEPS = 20
 """20 Newsgroups takes 9 until no cluster moves."""
 LEAST_GAIN = 1e-6
 """Nats below which a move is rounding."""
+NOWHERE = -1
+"""The group of a cluster that has none."""
+BLOCK = 64
+"""Clusters whose prior odds with all groups are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +125,14 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     """
     K = state.n_clusters
     odds = Odds(model, state, pool_of(model, state))
-    members = np.arange(K)
-    for join in _joins(odds.copy(), members, n_groups):
-        members[members == join.j] = join.i
-    names, groups = np.unique(members, return_inverse=True)
-    groups = _settle(odds, groups.astype(np.int64), names.size)
-    whole = odds.copy()
-    inside = [list(_joins(whole, np.flatnonzero(groups == g))) for g in range(names.size)]
+    groups = _settle(odds, _start(odds, n_groups))
+    found = int(groups.max()) + 1
+    inside = [list(_joins(odds, np.flatnonzero(groups == g))) for g in range(found)]
     joins = list(_in_turn(inside))
-    rest = np.setdiff1d(np.arange(K), [join.j for join in joins])
-    joins += _joins(whole, rest)
+    left = np.setdiff1d(np.arange(K), [join.j for join in joins])
+    left = left[np.argsort(groups[left])]  # the last cluster of every group
+    for join in _joins(odds.summed(groups, found), np.arange(found)):
+        joins.append(Join(int(left[join.i]), int(left[join.j]), join.log_odds))
     order = np.argsort(state.ids)
     node = np.argsort(order)  # by slot: clusters are nodes in the order of their ids
     children = np.empty((K - 1, 2), np.int64)
@@ -139,70 +144,103 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
 
 
 def _joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
-    """Join the best pair of some clusters until `n_left` are left; the heavier one survives."""
+    """Join the best pair of some clusters until `n_left` are left; the heavier one survives.
+
+    Every cluster keeps the partner with the best odds. A join changes the odds of one cluster, so
+    the partner of another is looked for again only where that one was it, and has become worse.
+    """
     slots = slots[np.argsort(-odds.masses[slots], kind="stable")]
-    for j in slots[MOST_PAIRED:]:
-        found = odds.of(int(j), slots[:MOST_PAIRED])
-        best = int(np.argmax(found))
-        odds.join(int(slots[best]), int(j))
-        yield Join(int(slots[best]), int(j), float(found[best]))
-    slots = slots[:MOST_PAIRED]
-    K = slots.size
+    odds = odds.part(slots)
+    K = min(slots.size, MOST_PAIRED)
+    nobody = np.arange(0)
+    for j in range(K, slots.size):
+        found = odds.of(j, np.arange(K))
+        i = int(np.argmax(found))
+        odds.join(i, j, nobody, np.empty(0))
+        yield Join(int(slots[i]), int(slots[j]), float(found[i]))
     table = np.full((K, K), -np.inf)
     for a in range(K - 1):
-        table[a, a + 1 :] = table[a + 1 :, a] = odds.of(int(slots[a]), slots[a + 1 :])
+        table[a, a + 1 :] = table[a + 1 :, a] = odds.of(a, np.arange(a + 1, K))
     partner = table.argmax(axis=1)
-    best_odds = table[np.arange(K), partner]
-    alive = np.ones(K, bool)
+    best = table[np.arange(K), partner]
+    alive = np.arange(K)
     for _ in range(K - n_left):
-        a = int(np.argmax(best_odds))
+        a = int(np.argmax(best))
         b = int(partner[a])
-        if odds.masses[slots[b]] > odds.masses[slots[a]]:
+        if odds.masses[b] > odds.masses[a]:
             a, b = b, a
         yield Join(int(slots[a]), int(slots[b]), float(table[a, b]))
-        odds.join(int(slots[a]), int(slots[b]))
-        alive[b] = False
-        table[b], table[:, b], best_odds[b] = -np.inf, -np.inf, -np.inf
-        others = np.flatnonzero(alive)
-        others = others[others != a]
-        table[a, others] = table[others, a] = odds.of(int(slots[a]), slots[others])
-        stale = np.append(others[np.isin(partner[others], (a, b))], a)
-        better = table[:, a] > best_odds
-        partner[better], best_odds[better] = a, table[better, a]
+        alive = alive[alive != b]
+        others = alive[alive != a]
+        found = odds.join(a, b, others, table[a, others])
+        table[b], table[:, b], best[b] = -np.inf, -np.inf, -np.inf
+        table[a, others] = table[others, a] = found
+        better = others[found > best[others]]
+        partner[better], best[better] = a, table[better, a]
+        stale = np.append(others[np.isin(partner[others], (a, b)) & (found < best[others])], a)
         partner[stale] = table[stale].argmax(axis=1)
-        best_odds[stale] = table[stale, partner[stale]]
+        best[stale] = table[stale, partner[stale]]
 
 
-def _settle(odds: Odds, groups: Integers, n_groups: int) -> Integers:
+def _start(odds: Odds, n_groups: int) -> Integers:
+    """Return the groups that the heaviest clusters are joined to; the others have none so far."""
+    heavy = np.argsort(-odds.masses, kind="stable")[: max(MOST_STARTED, 4 * n_groups)]
+    members = np.full(odds.masses.size, NOWHERE)
+    members[heavy] = heavy
+    for join in _joins(odds, heavy, n_groups):
+        members[members == join.j] = join.i
+    members[heavy] = np.unique(members[heavy], return_inverse=True)[1]
+    return members
+
+
+def _settle(odds: Odds, groups: Integers) -> Integers:
     """Move clusters, the heaviest first, to the group with the best odds until none moves."""
-    sums = odds.pool.groups(groups, n_groups)
-    sizes = np.bincount(groups, minlength=n_groups)
+    n_groups = int(groups.max()) + 1
+    sums, there = odds.pool.groups(groups, n_groups), groups != NOWHERE
     masses, vacancies = np.zeros(n_groups), np.zeros(n_groups)
-    np.add.at(masses, groups, odds.masses)
-    np.add.at(vacancies, groups, odds.log_vacancy)
-    order = np.argsort(-odds.masses, kind="stable").tolist()
+    np.add.at(masses, groups[there], odds.masses[there])
+    np.add.at(vacancies, groups[there], odds.log_vacancy[there])
+    sizes = np.bincount(groups[there], minlength=n_groups)
+    order = np.argsort(-odds.masses, kind="stable")
+    gains = np.empty((groups.size, n_groups))
+    time, seen, changed = 0, np.full(groups.size, -1), np.zeros(n_groups, np.int64)
 
-    def move(k: int, group: int, sign: float) -> None:
-        sums.move(k, group, sign)
-        masses[group] = max(masses[group] + sign * odds.masses[k], 0.0)
-        vacancies[group] = min(vacancies[group] + sign * odds.log_vacancy[k], 0.0)
+    def prior(some: Integers, into: Integers) -> Floats:
+        """Return the prior's odds of some clusters, each taken out of its home, in some groups."""
+        at_home = groups[some, None] == into
+        of, empty = odds.masses[some, None], odds.log_vacancy[some, None]
+        rest = np.maximum(masses[into] - at_home * of, 0.0)
+        vacant = np.minimum(vacancies[into] - at_home * empty, 0.0)
+        return odds.seated(rest + of, vacant + empty) - odds.seated(rest, vacant)
 
     for _ in range(MOST_SWEEPS):
         n_moved = 0
-        for k in order:
-            home = int(groups[k])
-            if sizes[home] == 1:  # a group keeps its last cluster
-                continue
-            move(k, home, -1.0)
-            both = np.stack([np.full(n_groups, odds.masses[k]), masses])
-            empty = np.stack([np.full(n_groups, odds.log_vacancy[k]), vacancies])
-            gains = sums.gains(k)
-            gains += prior_odds(odds.prior, both, empty, odds.count, odds.auxiliary)
-            best = int(np.argmax(gains))
-            if gains[best] > gains[home] + LEAST_GAIN:
-                sizes[[home, best]] += -1, 1
-                groups[k], n_moved = best, n_moved + 1
-            move(k, int(groups[k]), 1.0)
+        for start in range(0, order.size, BLOCK):
+            block = order[start : start + BLOCK]
+            gained = prior(block, np.arange(n_groups))
+            for at, k in enumerate(block.tolist()):
+                home = int(groups[k])
+                if home != NOWHERE and sizes[home] == 1:  # a group keeps its last cluster
+                    continue
+                stale = np.flatnonzero(changed > seen[k])  # groups that are not as they were
+                if stale.size == 0:
+                    continue
+                gains[k, stale] = sums.gains(k, home, stale)
+                seen[k] = time
+                total = gains[k] + gained[at]
+                best = int(np.argmax(total))
+                if home == NOWHERE or total[best] > total[home] + LEAST_GAIN:
+                    time, n_moved = time + 1, n_moved + 1
+                    for group, sign in ((home, -1), (best, 1)):
+                        if group != NOWHERE:
+                            sums.move(k, group, sign)
+                            masses[group] += sign * odds.masses[k]
+                            vacancies[group] += sign * odds.log_vacancy[k]
+                            sizes[group] += sign
+                            changed[group] = time
+                    groups[k] = best
+                    both = np.flatnonzero(changed == time)
+                    gained[:, both] = prior(block, both)
         if n_moved == 0:
             break
     return groups

@@ -230,6 +230,20 @@ class Likelihood(ABC):
         """Return clusters that can be joined, given (K, D) statistics with columns ascending."""
         return Pool(self, rows.toarray())
 
+    def nearly_odds(self, rows: csr_array, pairs: NDArray[np.int64]) -> Floats | None:
+        """Return log m(i+j) - log m(i) - log m(j) of pairs of rows, to within a thousandth.
+
+        It rules out most pairs where that is quicker than `log_marginal`; by default None.
+
+        Parameters
+        ----------
+        rows : csr_array of shape (K, D)
+            Summed statistics, columns ascending.
+        pairs : ndarray of shape (2, P)
+            Rows i and j.
+        """
+        return None
+
     merges_when_done: ClassVar[bool] = False
     """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
 
@@ -318,6 +332,15 @@ class Likelihood(ABC):
         they hold is among the entries.
         """
         return self.cache(table, masses, n_clusters)
+
+    def merged_cache(
+        self, cache: Any, table: Table, masses: Floats, slot: int, columns: NDArray[np.int64]
+    ) -> Any | None:
+        """Return the cache once a cluster has taken in some columns of another.
+
+        By default None: it is made anew when it is next asked for.
+        """
+        return None
 
     def faded_cache(
         self, cache: Any, table: Table, masses: Floats, n_clusters: int, *, exact: bool

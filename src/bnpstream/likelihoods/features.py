@@ -12,6 +12,8 @@ from bnpstream.kernels.arrays import Floats
 EXPECTED, OFTEN = 5.0, 5e-4
 """A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
 least so probable: rare words have the largest lifts and say the least."""
+TOP_BLOCK = 64
+"""Values in a block when the largest are looked for."""
 
 
 class Feature(NamedTuple):
@@ -103,12 +105,26 @@ class WordFeatures(Features):
         mean = self._clusters.mean(k)
         lift = mean / self._overall
         enough = (mean * self._clusters.statistic(k, -1) >= EXPECTED) & (mean >= OFTEN)
-        lifted = _top(np.where(enough, lift, -1.0), n)
-        return self._described(mean, lift, _top(mean, n), lifted[enough[lifted]])
+        often = np.flatnonzero(enough)
+        if often.size > n:
+            often = _top(np.where(enough, lift, -1.0), n)
+        lifted = often[np.argsort(-lift[often], kind="stable")]
+        return self._described(mean, lift, _top(mean, n), lifted)
 
 
 def _top(values: Floats, n: int) -> NDArray[np.intp]:
-    """Return where the n largest values are, largest first."""
+    """Return where the n largest values are, largest first.
+
+    The n largest maxima of blocks are n values, so what is below all of them is not looked at.
+    Where the last place is shared, `argpartition` of all values says who gets it.
+    """
     n = min(n, values.size)
+    blocks = values[: values.size // TOP_BLOCK * TOP_BLOCK].reshape(-1, TOP_BLOCK)
+    if 0 < n <= len(blocks):
+        least = np.partition(blocks.max(axis=1), len(blocks) - n)[len(blocks) - n]
+        found = np.flatnonzero(values >= least)
+        found = found[np.argsort(-values[found], kind="stable")]
+        if found.size == n or values[found[n - 1]] > values[found[n]]:
+            return found[:n]
     found = np.sort(np.argpartition(-values, n - 1)[:n])
     return found[np.argsort(-values[found], kind="stable")]

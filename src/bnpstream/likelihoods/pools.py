@@ -48,18 +48,38 @@ class Pool:
         odds: Floats = together - self._alone[others] - self._alone[i]
         return odds
 
-    def join(self, i: int, j: int) -> None:
-        """Add cluster j to cluster i; j is not asked for any more."""
+    def join(self, i: int, j: int, others: Integers, odds: Floats) -> Floats:
+        """Add cluster j to cluster i; j is not asked for any more.
+
+        Parameters
+        ----------
+        i, j : int
+            The two clusters.
+        others : ndarray of shape (n,)
+            Clusters whose odds with i are wanted.
+        odds : ndarray of shape (n,)
+            Those before: a family may know what a join changes about them.
+
+        Returns
+        -------
+        odds : ndarray of shape (n,)
+            Those after the join.
+        """
         paired = self._likelihood.paired
         self._rows[i] = plus(self._rows[[i]], np.ones(1), self._rows[j], paired=paired)[0]
         self._alone[i] = self._likelihood.log_marginal(self._rows[[i]])[0]
+        return self.odds(i, others)
 
-    def copy(self) -> "Pool":
-        """Return a pool whose joins leave this one as it is."""
-        return Pool(self._likelihood, self._rows)
+    def part(self, slots: Integers) -> "Pool":
+        """Return some of the clusters, in this order; joins leave these as they are."""
+        return Pool(self._likelihood, self._rows[slots])
+
+    def summed(self, members: Integers, n_groups: int) -> "Pool":
+        """Return groups as clusters; members[k] is the group of cluster k."""
+        return Pool(self._likelihood, self.groups(members, n_groups).sums)
 
     def groups(self, members: Integers, n_groups: int) -> "Groups":
-        """Return groups of clusters; members[k] is the group of cluster k."""
+        """Return groups of clusters; members[k] is the group of cluster k, if not below 0."""
         return Groups(self._likelihood, self._rows, members, n_groups)
 
 
@@ -70,18 +90,23 @@ class Groups:
         self, likelihood: "Likelihood", rows: Floats, members: Integers, n_groups: int
     ) -> None:
         self._likelihood, self._rows = likelihood, rows
-        self._sums = np.zeros((n_groups, rows.shape[1]))
-        for k, group in enumerate(members):
-            self.move(k, int(group), 1.0)
+        self.sums = np.zeros((n_groups, rows.shape[1]))
+        for k in np.flatnonzero(members >= 0):
+            self.move(int(k), int(members[k]), 1)
 
-    def gains(self, k: int) -> Floats:
-        """Return log m(g+k) - log m(g) of cluster k in every group g."""
-        likelihood, ones = self._likelihood, np.ones(len(self._sums))
-        after = plus(self._sums, ones, self._rows[k], paired=likelihood.paired)
-        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(self._sums)
+    def gains(self, k: int, home: int, some: Integers) -> Floats:
+        """Return log m(g+k) - log m(g) of cluster k for some groups g.
+
+        If its home is one of them, the cluster is taken out of it first; a home below 0 is none.
+        """
+        likelihood, before = self._likelihood, self.sums[some]
+        at = some == home
+        before[at] = plus(before[at], -np.ones(at.sum()), self._rows[k], paired=likelihood.paired)
+        after = plus(before, np.ones(some.size), self._rows[k], paired=likelihood.paired)
+        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(before)
         return gains
 
-    def move(self, k: int, group: int, sign: float) -> None:
+    def move(self, k: int, group: int, sign: int) -> None:
         """Add cluster k to a group, or take it out."""
-        before, paired = self._sums[[group]], self._likelihood.paired
-        self._sums[group] = plus(before, np.array([sign]), self._rows[k], paired=paired)[0]
+        before, paired = self.sums[[group]], self._likelihood.paired
+        self.sums[group] = plus(before, np.array([float(sign)]), self._rows[k], paired=paired)[0]

@@ -14,7 +14,7 @@ from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.words.dirichlet import LONG_RUN
 from bnpstream.kernels.words.levels import Screen
-from bnpstream.kernels.words.screen import lighten, lower, raise_levels
+from bnpstream.kernels.words.screen import lighten, lower, raise_cluster, raise_levels
 from bnpstream.likelihoods.base import Draw, Likelihood, Score
 from bnpstream.likelihoods.batch import Batch, Row
 from bnpstream.likelihoods.counts import as_counts
@@ -68,6 +68,11 @@ class WordLikelihood(Likelihood):
         """Return clusters that can be joined, in sparse rows."""
         return WordPool.of(self, rows)
 
+    def nearly_odds(self, rows: csr_array, pairs: NDArray[np.int64]) -> Floats:
+        """Return the log odds of joining pairs, by the words that both have."""
+        pool = WordPool.of(self, rows, least=0.0)
+        return pool.pair_odds(pairs)
+
     def n_tokens(self, rows: Any) -> int:
         """Return the words of all documents."""
         return int(self.entries(rows).counts.sum())
@@ -117,6 +122,14 @@ class WordLikelihood(Likelihood):
     ) -> Screen:
         """Return the screen with some levels raised; those that are too high are still bounds."""
         raise_levels(cache, table, masses, n_clusters, n_kept, *entries)
+        return cache
+
+    def merged_cache(
+        self, cache: Screen, table: Table, masses: Floats, slot: int, columns: NDArray[np.int64]
+    ) -> Screen:
+        """Return the screen with the levels of these words raised."""
+        words = columns[columns < cache.rows.size]
+        raise_cluster(cache, table, masses, slot, words)
         return cache
 
     def faded_cache(

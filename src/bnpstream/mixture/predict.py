@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpstream.kernels.arrays import NO_MASS, Floats
+from bnpstream.kernels.arrays import NO_MASS, Floats, Integers
 from bnpstream.kernels.measures.rules import Rule
 from bnpstream.kernels.passes.steps import log_joint_pairs, log_joint_rows
 from bnpstream.likelihoods import Batch, Row
@@ -49,12 +49,21 @@ def log_prior_weights(
     return prior.log_weights(*posterior, auxiliary), auxiliary
 
 
-def log_marginals(model: Model, state: MixtureState) -> Floats:
-    """Return the log marginal likelihood of every cluster's rows, log h(x) left out."""
+def log_marginals(model: Model, state: MixtureState, slots: Integers | None = None) -> Floats:
+    """Return the log marginal likelihood of clusters' rows, log h(x) left out.
+
+    Parameters
+    ----------
+    model, state
+        The posterior.
+    slots : ndarray of shape (n,), optional
+        Clusters; by default all.
+    """
+    chosen = np.arange(state.n_clusters) if slots is None else slots
     if state.is_wide:  # the same numbers, by columns that are not zero
-        return model.likelihood.log_marginal_sparse(state.sparse_rows(np.arange(state.n_clusters)))
-    parts = [model.likelihood.log_marginal(state.rows(slots)) for slots in state.blocks()]
-    return np.concatenate(parts) if parts else np.empty(0)
+        return model.likelihood.log_marginal_sparse(state.sparse_rows(chosen))
+    parts = [model.likelihood.log_marginal(state.rows(part)) for part in state.blocks(chosen)]
+    return np.concatenate([np.empty(0), *parts])
 
 
 def log_joint(

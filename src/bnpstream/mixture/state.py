@@ -38,6 +38,7 @@ from bnpstream.mixture.tables import (
     Columns,
     HashedRows,
     dense_rows,
+    first_columns,
     read_rows,
     rows_of,
     sparse_row,
@@ -148,7 +149,11 @@ class MixtureState:
 
     def rows(self, slots: Integers) -> Floats:
         """Return the statistics of some clusters as an array of shape (len(slots), D)."""
-        return self._read(slots, slice(None))
+        return self.first_columns(slots, self.n_statistics)
+
+    def first_columns(self, slots: Integers, n_columns: int) -> Floats:
+        """Return the first columns of some clusters as an array of shape (len(slots), n)."""
+        return first_columns(self.arrays.table, slots, n_columns)
 
     def totals(self, n_columns: int) -> Floats:
         """Return the first columns of the statistics summed over all clusters."""
@@ -167,11 +172,12 @@ class MixtureState:
         """Return the statistics of some clusters that are not zero, columns ascending."""
         return sparse_rows(self.arrays.table, slots)
 
-    def blocks(self) -> Iterator[Integers]:
-        """Yield the slots in parts whose rows take 32 MB at most."""
+    def blocks(self, slots: Integers | None = None) -> Iterator[Integers]:
+        """Yield slots, by default all, in parts whose rows take 32 MB at most."""
+        slots = np.arange(self.n_clusters) if slots is None else slots
         step = max(1, BLOCK_CELLS // self.n_statistics)
-        for start in range(0, self.n_clusters, step):
-            yield np.arange(start, min(start + step, self.n_clusters))
+        for start in range(0, slots.size, step):
+            yield slots[start : start + step]
 
     def distance(self, statistics: Any) -> float:
         """Return the largest difference to other statistics, a (K, D) array or sparse array."""
@@ -304,10 +310,14 @@ class MixtureState:
         columns, lost = self.sparse_row(loser)
         if self.paired:
             columns, lost = np.arange(self.n_statistics), self.rows(np.array([loser]))[0]
-        before = self._read(slots, columns)
+        before, cached = self._read(slots, columns), self._cache
         self._write(slots, columns, plus(before, np.ones(1), lost, paired=self.paired))
         arrays = self.arrays
         arrays.masses[winner] += arrays.masses[loser]
+        if cached is not None:
+            of, cache = cached
+            merged = of.merged_cache(cache, arrays.table, arrays.masses, winner, columns)
+            self._cache = None if merged is None else (of, merged)
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
         return self.drop(loser)

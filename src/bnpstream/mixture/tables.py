@@ -7,7 +7,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.kernels.statistics.table import EMPTY, N_COLUMNS, Table, empty_table, gather, scatter
+from bnpstream.kernels.statistics.table import (
+    EMPTY,
+    N_COLUMNS,
+    Table,
+    count_stored,
+    empty_table,
+    gather,
+    list_stored,
+    scatter,
+    spread_row,
+)
 
 Columns = slice | NDArray[np.integer]
 
@@ -50,6 +60,17 @@ def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
     return HashedRows(table, np.asarray(slots, np.int64))[:, columns]
 
 
+def first_columns(table: Table, slots: Integers, n_columns: int) -> Floats:
+    """Return the first columns of some rows: what they hold is written out, nothing looked up."""
+    dense = dense_rows(table)
+    if dense is not None:
+        return dense[slots, :n_columns]
+    found = np.zeros((slots.size, n_columns))
+    for row, slot in zip(found, slots.tolist(), strict=True):
+        spread_row(table, slot, row)
+    return found
+
+
 def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:
     """Return the columns of one row that are not zero, in ascending order, and their values."""
     start, size = int(table.starts[slot]), int(table.sizes[slot])
@@ -66,11 +87,16 @@ def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:
 
 def sparse_rows(table: Table, slots: Integers) -> csr_array:
     """Return some rows, whose columns are in ascending order."""
-    found = [sparse_row(table, slot) for slot in slots.tolist()]
-    ends = np.cumsum([0, *(values.size for _, values in found)])
-    columns = np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in found)])
-    values = np.concatenate([np.empty(0), *(values for _, values in found)])
-    return csr_array((values, columns, ends), shape=(slots.size, int(table.shape[N_COLUMNS])))
+    ends = np.zeros(slots.size + 1, np.int64)
+    count_stored(table, slots, ends[1:])
+    ends = np.cumsum(ends)
+    n = int(ends[-1])
+    columns, values = np.empty(n + 1, np.int64), np.empty(n + 1)
+    list_stored(table, slots, columns, values)
+    shape = (slots.size, int(table.shape[N_COLUMNS]))
+    found = csr_array((values[:n], columns[:n], ends), shape=shape)
+    found.sort_indices()
+    return found
 
 
 def write_rows(table: Table, slots: Integers, columns: Columns, values: Floats) -> Table:

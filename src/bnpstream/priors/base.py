@@ -113,6 +113,29 @@ class Prior(ABC):
             For whole counts, a ratio of partition probabilities given U.
         """
 
+    def log_seated(
+        self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return the term of every cluster in `log_merge_odds`.
+
+        The log odds of a pair are the term of the joint cluster less those of the two.
+
+        Parameters
+        ----------
+        masses, occupancy : ndarray of shape (P,)
+            S and p of clusters.
+        count, auxiliary
+            As in `log_merge_odds`.
+
+        Returns
+        -------
+        terms : ndarray of shape (P,)
+            By default from `log_merge_odds` of pairs of which none is occupied: they are nothing.
+        """
+        nobody = np.zeros((2, masses.size))
+        pairs = np.stack([masses, nobody[1]])
+        return self.log_merge_odds(pairs, nobody, occupancy, count, auxiliary)
+
     @abstractmethod
     def predictive_rule(self, counts: Floats) -> Floats:
         """Return the exact probabilities of joining each cluster and of opening a new one.

@@ -140,13 +140,17 @@ class NormalizedRandomMeasure(Prior):
         self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
     ) -> Floats:
         """Return log kappa_{S_i+S_j} - log kappa_{S_i} - log kappa_{S_j} at u, soft as in q(U)."""
-        u = np.exp(np.array([auxiliary]))
-        apart = (occupancy * self.log_tilted_moment(conditional_sizes(masses, occupancy), u)).sum(
-            axis=0
-        )
-        together = joint * self.log_tilted_moment(conditional_sizes(masses.sum(axis=0), joint), u)
+        apart = self.log_seated(masses, occupancy, count, auxiliary).sum(axis=0)
+        together = self.log_seated(masses.sum(axis=0), joint, count, auxiliary)
         log_odds: Floats = together - apart
         return log_odds
+
+    def log_seated(
+        self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return p log kappa_{S/p}(u) of every cluster (see `Prior.log_seated`)."""
+        sizes, u = conditional_sizes(masses, occupancy), np.exp(np.array([auxiliary]))
+        return occupancy * self.log_tilted_moment(sizes, u)
 
     def _exact_nodes(self, counts: Floats) -> tuple[Floats, Floats]:
         hard = np.ones_like(counts)

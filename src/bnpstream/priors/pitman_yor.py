@@ -68,17 +68,20 @@ class PitmanYor(Prior):
         self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
     ) -> Floats:
         """Return the prior log odds of a joint cluster (see `Prior.log_merge_odds`)."""
+        apart = self.log_seated(masses, occupancy, count, auxiliary).sum(axis=0)
+        together = self.log_seated(masses.sum(axis=0), joint, count, auxiliary)
+        log_odds: Floats = together - apart
+        return log_odds
 
-        def seated(mass: Floats, occupied: Floats) -> Floats:
-            sizes = conditional_sizes(mass, occupied)
-            filled: Floats = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
-            return occupied * filled
-
+    def log_seated(
+        self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return p log((1 - sigma)_{S/p - 1}) and a factor for opening (see `Prior.log_seated`)."""
+        sizes = conditional_sizes(masses, occupancy)
+        filled: Floats = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
         # Two clusters are there to be merged, however little of them E[K'] counts.
         opened = float(np.log(self.concentration + self.discount * (max(count, 2.0) - 1.0)))
-        together = seated(masses.sum(axis=0), joint) + joint * opened
-        apart: Floats = (seated(masses, occupancy) + occupancy * opened).sum(axis=0)
-        return together - apart
+        return occupancy * filled + occupancy * opened
 
     def predictive_rule(self, counts: Floats) -> Floats:
         """Return the exact predictive probabilities (see `Prior.predictive_rule`)."""

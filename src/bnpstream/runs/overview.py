@@ -181,15 +181,17 @@ class Run:
             return None
         tree = self.model.posterior.merge_tree(min(GROUPS, wanted[-1]))
         levels: list[list[GroupDescription]] = []
-        for n, coarser in zip(wanted, [1, *wanted], strict=False):
+        coarse, pairs = self.model, zip(wanted, [1, *wanted], strict=False)
+        for n, coarser in reversed(list(pairs)):  # a coarse level is made of the one below
             groups, above = tree.cut(n), tree.cut(coarser)
-            coarse = self.model.coarsened(n, tree).posterior
-            features = coarse.model.likelihood.describe(self.names(), coarse)
+            coarse = coarse.coarsened(n, tree)
+            posterior = coarse.posterior
+            features = posterior.model.likelihood.describe(self.names(), posterior)
             parents = dict(zip(groups.tolist(), above.tolist(), strict=True))
             level = []
-            weights = coarse.weights
+            weights = posterior.weights
             for k in np.argsort(-weights, kind="stable"):
-                id = int(coarse.ids[k])
+                id = int(posterior.ids[k])
                 level.append(
                     GroupDescription(
                         id,
@@ -197,10 +199,10 @@ class Run:
                         int((groups == id).sum()),
                         parents[id],
                         *features.of(int(k), n_features),
-                        coarse.mean(int(k)).tolist() if pixels else None,
+                        posterior.mean(int(k)).tolist() if pixels else None,
                     )
                 )
-            levels.append(level)
+            levels.insert(0, level)
         return TreeDescription(tree, levels)
 
 

@@ -261,6 +261,44 @@ def add_rows(table: Table, n_rows: int, out: Any) -> None:
 
 
 @entry
+def count_stored(table: Table, slots: Any, out: Any) -> None:
+    """Fill `out` with how many columns of some rows are not zero."""
+    for r in range(slots.size):
+        start, n = table.starts[slots[r]], 0
+        for at in range(start, start + table.sizes[slots[r]]):
+            n += table.values[at] != 0.0
+        out[r] = n
+
+
+@entry
+def list_stored(table: Table, slots: Any, columns: Any, values: Any) -> None:
+    """List the columns of some rows that are not zero, in the order of storage, and their values.
+
+    An entry without a column is zero. The arrays have one place more than is needed: everything is
+    written down, and what is zero is written over, as guessing which is which takes longer.
+    """
+    n = 0
+    for r in range(slots.size):
+        start, size = table.starts[slots[r]], table.sizes[slots[r]]
+        dense = size == table.shape[N_COLUMNS]
+        for j in range(size):
+            value = table.values[start + j]
+            columns[n] = j if dense else np.int64(table.keys[start + j])
+            values[n] = value
+            n += value != 0.0
+
+
+@entry
+def spread_row(table: Table, k: int, out: Any) -> None:
+    """Write the columns that row k holds into `out`, as many as it has."""
+    start, size = table.starts[k], table.sizes[k]
+    for j in range(size):
+        column = j if size == table.shape[N_COLUMNS] else np.int64(table.keys[start + j])
+        if 0 <= column < out.size:
+            out[column] = table.values[start + j]
+
+
+@entry
 def add_at(values: Any, at: Any, more: Any) -> None:
     """Add to some values, of which some may come several times; ``numpy.add.at`` takes longer."""
     for j in range(at.size):

@@ -201,6 +201,15 @@ def lower(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None
 
 
 @entry
+def raise_cluster(screen: Screen, table: Table, masses: Floats, k: int, words: Any) -> None:
+    """Follow a cluster of which some words have become more."""
+    entries = np.empty(words.size, np.uint64)
+    locate(table, k, words, 0, words.size, entries)
+    raise_words(screen, table.values, k, words, entries)
+    weigh_again(screen, table, masses, k)
+
+
+@entry
 def raise_levels(
     screen: Screen, table: Table, masses: Floats, n_clusters: int, n_kept: int, at: Any, words: Any
 ) -> None:
