@@ -204,7 +204,7 @@ def test_rows_that_wait_are_the_caller_s_no_more(make, words):
 def test_a_budget_is_kept_after_every_block(words):
     model = plain(max_clusters=20, learn_threads=2).fit(words[:N])
     assert model.n_clusters_ <= 20
-    assert model.state_.masses.sum() <= N
+    assert model.state_.masses.sum() - N <= 1e-9 * N  # rounding of the sum
     again = absorbed(plain(max_clusters=20), words, SPLITS["odd calls"]).finish()
     assert bits(again.state_) == bits(model.state_)
     assert again.lineage_ == model.lineage_

@@ -12,7 +12,7 @@ import pytest
 
 import naive
 from bnpstream.inference import adf
-from bnpstream.kernels.arrays import NEXT_ROW, Events, Options, Trace
+from bnpstream.kernels.arrays import NEXT_ROW, NO_LIMIT, Events, Options, Trace
 from bnpstream.kernels.passes import visits
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, SiteBuffer, log_joint
@@ -321,7 +321,7 @@ def test_compiled_run_returns_early_before_the_last_free_slot_is_used():
     kernel = model.kernel_arguments(batch)
     state = adf.init(model, batch.n_statistics)
     old, new = SiteBuffer(200), SiteBuffer(200 * 200)
-    options, events = Options(0.1, -10.0, 0.0, 0.0, 1000, 10**9), Events.empty(1000)
+    options, events = Options(0.1, -10.0, NO_LIMIT, 0.0, 0.0, 1000, 10**9), Events.empty(1000)
     reached = np.zeros(2, np.int64)
     wanted = visits.visit(
         *kernel[:2], state.arrays, state.cache(model.likelihood), kernel.rows, old.arrays,

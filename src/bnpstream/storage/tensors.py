@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from bnpstream.storage.files import WRONG, RunError, disk_errors, write_atomically
 
-FORMAT = 2
+FORMAT = 3
 """Version of the format: raised when an older version could not read what is written."""
 
 
