@@ -30,7 +30,7 @@ def checkpoint(writer, rows):
 def test_arrays_and_document_come_back(tmp_path):
     write_tensors(tmp_path / "state", Tensors(ARRAYS, {"rows": 3}))
     found = read_tensors(tmp_path / "state")
-    assert found.document == {"format": 2, "rows": 3}
+    assert found.document == {"format": 3, "rows": 3}
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(found.arrays[name], array)
         assert found.arrays[name].dtype == array.dtype
@@ -101,8 +101,8 @@ def test_later_formats_are_refused(tmp_path):
     with RunWriter.create(tmp_path, {}) as writer:
         checkpoint(writer, 10)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "format": 3}))
-    with pytest.raises(RunError, match="has the format 3, and this version reads 1 to 2: install"):
+    (tmp_path / "config.json").write_text(json.dumps({**config, "format": 4}))
+    with pytest.raises(RunError, match="has the format 4, and this version reads 1 to 3: install"):
         read_config(tmp_path)
 
 
