@@ -38,9 +38,9 @@ print("compiled:", *Count.compiled)
 
 
 def write_texts(path):
-    """Write 900 texts of other words and lengths than those of the warm-up."""
-    words = [f"{'abc'[i % 3]}{i * i % 97}" for i in range(9000)]
-    texts = [" ".join(words[10 * i : 10 * i + 3 + i % 8]) for i in range(900)]
+    """Write 3300 texts of other words and lengths than those of the warm-up."""
+    words = [f"{'abc'[i % 3]}{i * i % 97}" for i in range(33_000)]
+    texts = [" ".join(words[10 * i : 10 * i + 3 + i % 8]) for i in range(3300)]
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
 
 

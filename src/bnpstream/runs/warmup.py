@@ -19,6 +19,7 @@ from bnpstream.runs.overview import Run
 from bnpstream.runs.score import predict, source_for
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
+from bnpstream.sources.formats.tokenizer import PLAIN_TEXTS
 
 
 class Kind(NamedTuple):
@@ -49,8 +50,9 @@ class Cache(NamedTuple):
 
 def _texts(folder: Path) -> Path:
     path, rng = folder / "texts.jsonl", np.random.default_rng(0)
-    topics = rng.integers(5, size=500)
-    words = 400 * topics[:, None] + rng.zipf(1.4, size=(500, 20)) % 400
+    n = PLAIN_TEXTS + 1100  # so many that their words are counted in compiled code, too
+    topics = rng.integers(5, size=n)
+    words = 400 * topics[:, None] + rng.zipf(1.4, size=(n, 20)) % 400
     lines = [orjson.dumps({"text": " ".join(f"word{w}" for w in row)}) for row in words.tolist()]
     path.write_bytes(b"\n".join(lines) + b"\n")
     return path
