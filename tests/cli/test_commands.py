@@ -71,7 +71,7 @@ def test_fit_says_what_it_came_to(texts, tmp_path):
 
 def test_config_keeps_settings_versions_and_source(fitted, texts):
     config = json.loads((fitted / "config.json").read_text())
-    assert config["format"] == 2
+    assert config["format"] == 3
     assert config["model"]["prior"] == "nig"
     assert config["source"]["paths"] == [str(texts.resolve())]
     assert config["schema"]["format"] == "jsonl"
