@@ -46,7 +46,7 @@ def test_a_pass_that_forgets_follows_the_oracle(kind, engine, half_life, interva
             state, gone = faded(state, 0.5 ** (interval / half_life), epsilon)
             retired += [(i, mass) for mass in gone]
         document = {int(word): int(row[word]) for word in np.flatnonzero(row)}
-        response = naive.respond(state, document, ORACLES[kind], [0.3] * WORDS, epsilon, 1e-4)
+        response = naive.respond(state, document, ORACLES[kind], [0.3] * WORDS, epsilon, 1e-4, 4)
         state = naive.absorb(state, document, response)
         evidence.append(response.log_evidence)
     np.testing.assert_allclose(model.log_evidence_, evidence, rtol=1e-9)

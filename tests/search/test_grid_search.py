@@ -105,7 +105,7 @@ def oracle_scores(train, rest, prior, alpha, epsilon):
     state = naive.empty_state()
     for row in train.toarray():
         document = as_document(row)
-        response = naive.respond(state, document, known, base, epsilon, 1e-4)
+        response = naive.respond(state, document, known, base, epsilon, 1e-4, 4)
         state = naive.absorb(state, document, response)
     return [
         naive.respond(state, as_document(row), known, base, epsilon, 0.0).log_evidence
