@@ -82,6 +82,21 @@ def test_the_scale_is_what_predicts_best():
     assert evidence(learner.scale) > evidence(4.0 * learner.scale) + 10.0
 
 
+def test_scales_are_compared_without_the_limit_on_clusters_per_row():
+    """With it, many like clusters seem to predict badly, and the scale runs away."""
+    rng = np.random.default_rng(5)
+    theta = rng.dirichlet(np.full(60, 0.3), size=30)
+    lengths, topics = rng.integers(2, 6, size=200), rng.integers(0, 30, size=200)
+    rows = rng.multinomial(lengths, theta[topics])
+    few, all_of_them = (
+        StreamingMixture(prefix_rows=200, max_responsibilities=most, engine="reference")
+        .partial_fit(rows)
+        .likelihood_.alpha
+        for most in (1, None)
+    )
+    np.testing.assert_array_equal(few, all_of_them)
+
+
 def test_alpha_is_the_smoothed_frequency_of_all_rows_at_every_doubling():
     rows = corpus(900)
     learnt, guess = model(), DirichletMultinomial().informed(rows[:100]).alpha
