@@ -370,7 +370,8 @@ def test_nobody_listens(files, tmp_path, monkeypatch):
     [
         (("-", "--dask", "local:2"), "--dask needs files, and - is standard input"),
         (("FILES", "--dask", "local:2", "--follow"), "--follow waits for them to grow"),
-        (("FILES", "--staleness", 1), "--staleness is about the workers of --dask"),
+        (("FILES", "--block-rows", 9), "--block-rows is about the threads of --jobs: give both"),
+        (("FILES", "--dask", "local:2", "--jobs", 2), "give --dask, or the others"),
         (("FILES", "--dask", "ADDRESS"), "give --hash-bits 18 or"),
         (("FILES", "--dask", "ADDRESS", *MODEL, "--revisit", 10), "or give --staleness 0"),
         (("FILES", "--dask", "ADDRESS", *MODEL, "--passes", 2), "leave out --passes"),
