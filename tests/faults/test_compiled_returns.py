@@ -12,6 +12,7 @@ import bnpstream
 from bnpstream import DirichletMultinomial, dirichlet_process
 from bnpstream.datasets import bars
 from bnpstream.inference import adf, ep, gibbs, visits
+from bnpstream.kernels.jit.cache import KEPT
 from bnpstream.kernels.jit.decorators import entry
 from bnpstream.kernels.statistics.table import DENSE_UP_TO, empty_table, scatter
 from bnpstream.kernels.words.levels import count_class
@@ -38,7 +39,7 @@ def entries():
             continue
         for name, found in vars(importlib.import_module(module.name)).items():
             here = getattr(getattr(found, "py_func", None), "__module__", None) == module.name
-            if here and not found.targetoptions.get("no_cpython_wrapper"):
+            if here and any(found is loop for loop in KEPT):
                 yield f"{module.name}.{name}", found
 
 
