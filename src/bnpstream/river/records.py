@@ -68,6 +68,10 @@ class CountRecords(GrowingVocabulary):
         """Return records of counts."""
         return [as_counted(record) for record in rows]
 
+    def prepared(self, rows: Iterable[Record]) -> Listed:
+        """Return records of counts."""
+        return Listed(self.check(rows))
+
     def informed(self, first: Any) -> Informed:
         """Take the spread from the features of the first records."""
         return super().informed(self.check(first))
