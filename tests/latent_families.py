@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaln, logsumexp, softmax
 
+from bnpstream import BurstyMultinomial, Directional, ScaledGaussian
 from bnpstream.extending import (
     Batch,
     Likelihood,
@@ -248,9 +249,26 @@ def scaled_rows(n, seed=0):
     return means[rng.integers(3, size=n)] + rng.normal(size=(n, 2)) / np.sqrt(precision)
 
 
+def directions(n, seed=0, D=5):
+    """Return unit rows of three clusters, some of them far out."""
+    rng = np.random.default_rng((63, seed))
+    means = rng.normal(size=(3, D))
+    width = rng.choice([0.1, 0.3, 0.8], size=(n, 1))
+    X = means[rng.integers(3, size=n)] + width * rng.normal(size=(n, D))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+DIRECTIONAL = Directional(
+    mean=[1.0, 0.5, 0.0, 0.0, -0.2], concentration=2.0, shares=np.arange(1.0, 9.0) / 36.0
+)
+SCALED_GAUSSIAN = ScaledGaussian(mean=[0.5, -1.0], variance=20.0, strength=1.3)
+
 FAMILIES = {
     "words": (Saturating(), saturating_rows),
     "scales": (Scaled(), scaled_rows),
     "compiled words": (CompiledSaturating(), saturating_rows),
     "compiled scales": (CompiledScaled(), scaled_rows),
+    "bursty": (BurstyMultinomial(0.3, 3.0), saturating_rows),
+    "directions": (DIRECTIONAL, directions),
+    "widths": (SCALED_GAUSSIAN, scaled_rows),
 }

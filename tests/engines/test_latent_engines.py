@@ -5,7 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from bnpstream import GibbsMixture, StreamingMixture, normalized_inverse_gaussian
+from bnpstream import (
+    BurstyMultinomial,
+    GibbsMixture,
+    StreamingMixture,
+    normalized_inverse_gaussian,
+)
 from bnpstream.extending import contribution_of, specialize
 from bnpstream.inference import adf, ep
 from bnpstream.inference.visits import visit
@@ -14,8 +19,11 @@ from bnpstream.mixture import MixtureState, Model, SiteBuffer
 from bnpstream.mixture.sites import totals
 from bnpstream.testing import check_likelihood
 from latent_families import (
+    DIRECTIONAL,
+    SCALED_GAUSSIAN,
     CompiledSaturating,
     CompiledScaled,
+    directions,
     saturating_rows,
     scaled_rows,
 )
@@ -38,6 +46,10 @@ CASES = {
     "words": (CompiledSaturating(), saturating_rows, 60),
     "wide words": (CompiledSaturating(0.001), wide_rows, 40),
     "scales": (CompiledScaled(), scaled_rows, 60),
+    "bursty": (BurstyMultinomial(0.3, 3.0), saturating_rows, 60),
+    "wide bursty": (BurstyMultinomial(0.001, 300.0), wide_rows, 40),
+    "directions": (DIRECTIONAL, directions, 60),
+    "widths": (SCALED_GAUSSIAN, scaled_rows, 60),
 }
 cases = pytest.mark.parametrize("case", CASES)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bnpstream.kernels.words.dirichlet import LONG_RUN
+from bnpstream.kernels.words.tables import LONG_RUN
 from bnpstream.kernels.words.tokens import spell_out
 
 

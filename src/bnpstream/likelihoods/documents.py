@@ -216,7 +216,10 @@ class DocumentBatch(Batch):
 
     def totals(self, n_columns: int) -> Floats:
         """Return the first columns of the statistics summed over all documents."""
-        inside, values = self.columns < n_columns, self.values
+        return self._summed(n_columns, self.values)
+
+    def _summed(self, n_columns: int, values: Floats) -> Floats:
+        inside = self.columns < n_columns
         if self.weights is not None:
             values = values * np.repeat(self.weights, np.diff(self.indptr))
         found = np.bincount(self.columns[inside], values[inside], minlength=n_columns)
@@ -240,3 +243,11 @@ class DocumentBatch(Batch):
         return with_tokens(
             plain_rows(self.indptr, self.columns, self.values, self.log_base, self.row_weights)
         )
+
+
+class BurstyDocumentBatch(DocumentBatch):
+    """Encoded documents, of which a base measure counts every word once."""
+
+    def totals(self, n_columns: int) -> Floats:
+        """Return how many documents have each of the first columns."""
+        return self._summed(n_columns, np.ones(self.values.size))

@@ -17,6 +17,7 @@ from bnpstream.kernels.words.dirichlet import (
     SymmetricDirichletMultinomial,
 )
 from bnpstream.kernels.words.levels import Screen
+from bnpstream.kernels.words.tables import damping
 from bnpstream.kernels.words.tokens import with_tokens
 from bnpstream.likelihoods.base import InputTraits
 from bnpstream.likelihoods.batch import Batch
@@ -146,7 +147,7 @@ class DirichletMultinomial(WordLikelihood):
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
-        if not self.is_informed:
+        if isinstance(self.alpha, str):
             raise ValueError('alpha="learn" is to be learnt: call informed(X) with some rows')
         alpha = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
         if np.ndim(self.alpha) == 0:
@@ -182,7 +183,9 @@ class DirichletMultinomial(WordLikelihood):
         coefficients = counts.copy()
         coefficients.data = gammaln(counts.data + 1.0)
         log_base = gammaln(lengths + 1.0) - np.asarray(coefficients.sum(axis=1))
-        return Documents(csr_array((values, indices, indptr), shape=(n, n_words + 1)), log_base)
+        statistics = csr_array((values, indices, indptr), shape=(n, n_words + 1))
+        found: Documents = self.batch_class(statistics, log_base)
+        return found
 
     def kernel_parameters(
         self, n_statistics: int
@@ -197,8 +200,9 @@ class DirichletMultinomial(WordLikelihood):
         """Return upper bounds of every word's share of the score, two bytes a cluster."""
         n_words = int(table.shape[0]) - 1
         alpha, total = self.base_measure(n_words)
-        words = words_of(np.broadcast_to(alpha, n_words))
-        return make_screen(words, total, table, masses, n_clusters)
+        damped = damping(total, self.burstiness)
+        words = words_of(np.broadcast_to(alpha, n_words), damped)
+        return make_screen(words, total, table, masses, n_clusters, self.burstiness)
 
 
 def guessed_strength(n_words: int) -> float:

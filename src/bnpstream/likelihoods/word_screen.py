@@ -36,16 +36,16 @@ class Words(NamedTuple):
     inverse_alpha: Floats
     """(V,): 1/alpha_w."""
     classes: NDArray[np.int32]
-    """(V,): which octave alpha_w is in."""
+    """(V,): which octave alpha_w is in, damped as in an empty cluster."""
     octaves: NDArray[np.int64]
     """(classes,): alpha of a class is in (2^(octave - 1), 2^octave]."""
     least: float
     """No alpha is below it."""
 
 
-def words_of(alpha: Floats) -> Words:
-    """Return what a screen needs of a base measure of shape (V,)."""
-    octaves, classes = np.unique(octave_of(alpha), return_inverse=True)
+def words_of(alpha: Floats, damped: float = 1.0) -> Words:
+    """Return what a screen needs of a base measure of shape (V,), damped in an empty cluster."""
+    octaves, classes = np.unique(octave_of(damped * alpha), return_inverse=True)
     return Words(
         1.0 / alpha, classes.reshape(alpha.shape).astype(np.int32), octaves, float(alpha.min())
     )
@@ -62,7 +62,12 @@ def no_screen(capacity: int) -> Screen:
 
 
 def make_screen(
-    words: Words, total: float, table: Table, masses: Floats, n_clusters: int
+    words: Words,
+    total: float,
+    table: Table,
+    masses: Floats,
+    n_clusters: int,
+    burstiness: float = 0.0,
 ) -> Screen:
     """Return the screen of some clusters.
 
@@ -78,10 +83,12 @@ def make_screen(
         S_k.
     n_clusters : int
         K; further slots are free.
+    burstiness : float
+        1/s of bursty documents.
     """
     n_words, capacity = words.classes.size, table.starts.size
     n_rows = min(n_words, SCREEN_BYTES // (2 * capacity))
-    screen = _empty(words, total, n_words, n_rows + 1, capacity)
+    screen = _empty(words, total, n_words, n_rows + 1, capacity, burstiness)
     if n_rows < n_words:
         spread = np.zeros(n_words, np.int64)
         spread_of_words(table, n_clusters, spread)
@@ -94,7 +101,14 @@ def make_screen(
     return screen
 
 
-def _empty(words: Words, total: float, n_words: int, n_rows: int, capacity: int) -> Screen:
+def _empty(
+    words: Words,
+    total: float,
+    n_words: int,
+    n_rows: int,
+    capacity: int,
+    burstiness: float = 0.0,
+) -> Screen:
     needed = np.log2(LARGEST_STATISTIC) - np.log2(words.least)
     resolution = FINEST
     while needed * resolution > LARGEST_LEVEL:
@@ -114,6 +128,9 @@ def _empty(words: Words, total: float, n_words: int, n_rows: int, capacity: int)
         np.ceil(resolution * np.log2(tops)).astype(np.uint16),
         resolution,
         total,
+        burstiness,
+        np.zeros(capacity),
+        np.zeros(capacity, np.uint16),
     )
 
 

@@ -12,9 +12,9 @@ from scipy.special import gammaln, softmax
 from bnpstream.kernels.arrays import NO_MASS, Floats
 from bnpstream.kernels.special import STIRLING_FROM
 from bnpstream.kernels.statistics.table import Table
-from bnpstream.kernels.words.dirichlet import LONG_RUN
 from bnpstream.kernels.words.levels import Screen
 from bnpstream.kernels.words.screen import lighten, lower, raise_cluster, raise_levels
+from bnpstream.kernels.words.tables import LONG_RUN
 from bnpstream.likelihoods.base import Draw, Likelihood, Score
 from bnpstream.likelihoods.batch import Batch, Row
 from bnpstream.likelihoods.counts import as_counts
@@ -33,6 +33,11 @@ class WordLikelihood(Likelihood):
     """Less than this of a word is no word."""
 
     feature_kind: ClassVar = "words"
+
+    @property
+    def burstiness(self) -> float:
+        """Return 1/s of documents that repeat their words; 0, as by default, if they do not."""
+        return 0.0
 
     @abstractmethod
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
@@ -145,6 +150,10 @@ class WordLikelihood(Likelihood):
         alpha, total = self.base_measure(statistics.shape[1] - 1)
         return (statistics[:, :-1] + alpha) / (statistics[:, -1:] + total)
 
+    def shapes(self, statistics: Floats) -> Floats:
+        """Return the Dirichlet parameters of documents in every cluster, shape (K, V)."""
+        return statistics[:, :-1] + self.base_measure(statistics.shape[1] - 1)[0]
+
     def sample(
         self, statistics: Floats, rng: np.random.Generator, *, length: int = 100, **options: Any
     ) -> NDArray[np.int64]:
@@ -165,8 +174,7 @@ class WordLikelihood(Likelihood):
         """
         if options:
             raise TypeError(f"{type(self).__name__}.sample takes length, not {', '.join(options)}")
-        alpha, _ = self.base_measure(statistics.shape[1] - 1)
-        shape = statistics[:, :-1] + alpha
+        shape = self.shapes(statistics)
         # log Gamma(shape) = log Gamma(shape + 1) + log(uniform) / shape does not underflow.
         log_gammas = (
             np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape

@@ -20,6 +20,10 @@ where the knots k are where one chord meets the next. The length of the document
 log Gamma(A + S + N) / Gamma(A + S): see `fill_bounds`. The prior weight is at most the mass.
 
 Words may share a row of levels, which then holds the largest: still an upper bound.
+
+Bursty documents see g_k b of a cluster, g = `damping`, and g_0 alpha_w of an empty one. Of every
+word the first token gains log(g_k / g_0) besides, exactly. For the others the level is lower by the
+cluster's `shifts`, log2(g_0 / g_k) rounded down, and the knots are those of g_0 alpha_w.
 """
 
 from typing import Any, NamedTuple
@@ -76,6 +80,12 @@ class Screen(NamedTuple):
     """Levels an octave."""
     total: float
     """A = sum_w alpha_w."""
+    burstiness: float
+    """1/s of bursty documents, 0 for multinomial ones."""
+    log_dampings: Floats
+    """(capacity,): log(g_k / g_0)."""
+    shifts: NDArray[np.uint16]
+    """(capacity,): resolution log2(g_0 / g_k), rounded down."""
 
 
 @entry
@@ -128,6 +138,20 @@ def add_chords(
         sums[k] += np.uint32(np.uint32(more_p * left) + np.uint32(more_q * right))
 
 
+@inner
+def add_shifted_chords(
+    sums: Any, shifts: Any, p: Any, a: Any, more_p: Any, q: Any, b: Any, more_q: Any, width: int
+) -> None:
+    """Add the bounds of further tokens of two words whose levels are lower by shifts."""
+    a1, a2, a3, a4 = np.uint16(a[0]), np.uint16(a[1]), np.uint16(a[2]), np.uint16(a[3])
+    b1, b2, b3, b4 = np.uint16(b[0]), np.uint16(b[1]), np.uint16(b[2]), np.uint16(b[3])
+    for k in range(width):
+        lower = shifts[k]
+        left = np.uint32(chords(np.uint16(max(p[k], lower) - lower), a1, a2, a3, a4))
+        right = np.uint32(chords(np.uint16(max(q[k], lower) - lower), b1, b2, b3, b4))
+        sums[k] += np.uint32(np.uint32(more_p * left) + np.uint32(more_q * right))
+
+
 @inlined
 def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, sums: Any) -> int:
     """Fill sums[:width] with the bound of row i's gain; return what must be subtracted.
@@ -157,5 +181,18 @@ def sum_levels(screen: Screen, rows: SparseRows, i: int, width: int, at: Any, su
             offset += also * twin[CHORDS]
         one = screen.levels[at[j - first]]
         two = screen.levels[other]
-        add_chords(sums, one, knots, np.uint32(more), two, twin, np.uint32(also), width)
+        if screen.burstiness > 0.0:
+            add_shifted_chords(
+                sums,
+                screen.shifts,
+                one,
+                knots,
+                np.uint32(more),
+                two,
+                twin,
+                np.uint32(also),
+                width,
+            )
+        else:
+            add_chords(sums, one, knots, np.uint32(more), two, twin, np.uint32(also), width)
     return offset

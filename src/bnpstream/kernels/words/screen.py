@@ -11,12 +11,14 @@ from bnpstream.kernels.special import LOG_2, log_rising
 from bnpstream.kernels.statistics.table import N_COLUMNS, Table, entry_of, locate
 from bnpstream.kernels.words.levels import (
     LANES,
+    LARGEST_LEVEL,
     LONGEST,
     PARTS,
     Screen,
     level_of,
     sum_levels,
 )
+from bnpstream.kernels.words.tables import damping
 
 ROUNDING_PART = 1e-12
 """Of a length: more than what rounding can take away from a bound."""
@@ -24,7 +26,7 @@ ROUNDING_PART = 1e-12
 
 @inner
 def fill_bounds(
-    screen: Screen, sums: Any, base: float, n: float, bounds: Floats, width: int
+    screen: Screen, sums: Any, base: float, least: float, n: float, bounds: Floats, width: int
 ) -> None:
     """Fill `bounds` with upper bounds of log mass + log predictive of a row of n tokens.
 
@@ -34,7 +36,9 @@ def fill_bounds(
         log x + integral from 0 to m of log(y + t) dt
             = log x + m log y + (y + m) log(1 + m/y) - m,
 
-    and a diagonal Pade approximant of log(1 + z) is never above it. No logarithm is taken.
+    and a diagonal Pade approximant of log(1 + z) is never above it. No logarithm is taken. All but
+    log x is no less than `least`, what it is for an empty cluster; that is closer where n is large
+    beside x.
     """
     heads, log_y, y, inverse = (
         screen.heads,
@@ -47,7 +51,7 @@ def fill_bounds(
         z = m * inverse[k]
         above = z * (60.0 + z * (60.0 + z * 11.0))
         below = 60.0 + z * (90.0 + z * (36.0 + z * 3.0))
-        cost = m * log_y[k] + (y[k] + m) * (above / below) - m
+        cost = max(m * log_y[k] + (y[k] + m) * (above / below) - m, least)
         gain = scale * np.float64(np.int64(sums[k]))
         bounds[k] = base + heads[k] + gain - cost + ROUNDING_PART * (y[k] + m)
 
@@ -68,8 +72,14 @@ def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch
     """
     width, length = (K + LANES) // LANES * LANES, rows.values[rows.indptr[i + 1] - 1]
     offset = sum_levels(screen, rows, i, width, scratch.at, scratch.sums)
-    base += log_rising(screen.total, length) - offset * LOG_2 / (PARTS * screen.resolution)
-    fill_bounds(screen, scratch.sums, base, length, scratch.bounds, width)
+    x = damping(screen.total, screen.burstiness) * screen.total
+    least = log_rising(x + 1.0, length - 1.0)
+    base += math.log(x) + least - offset * LOG_2 / (PARTS * screen.resolution)
+    fill_bounds(screen, scratch.sums, base, least, length, scratch.bounds, width)
+    if screen.burstiness > 0.0:
+        n_words = rows.indptr[i + 1] - rows.indptr[i] - 1.0
+        for k in range(width):
+            scratch.bounds[k] += n_words * screen.log_dampings[k]
 
 
 @inlined
@@ -97,11 +107,18 @@ def lead(bounds: Floats, K: int, n: int, leaders: Any) -> float:
 @inlined
 def weigh_cluster(screen: Screen, k: int, mass: float, length: float) -> None:
     """Let the screen know the mass and the summed length of cluster k."""
-    x = screen.total + length
+    total = screen.total + length
+    damped = damping(total, screen.burstiness)
+    x = damped * total
     screen.heads[k] = math.log(mass / x) if mass > 0.0 else -np.inf
     screen.lengths[k] = x + 0.5
     screen.log_lengths[k] = math.log(x + 0.5)
     screen.inverse_lengths[k] = 1.0 / (x + 0.5)
+    if screen.burstiness > 0.0:
+        log_damping = math.log(damped / damping(screen.total, screen.burstiness))
+        shift = np.int64(screen.resolution * (-log_damping / LOG_2 - ROUNDING_PART))
+        screen.log_dampings[k] = log_damping
+        screen.shifts[k] = max(min(shift, np.int64(LARGEST_LEVEL)), np.int64(0))
 
 
 @inlined
@@ -177,6 +194,7 @@ def clear_cluster(screen: Screen, table: Table, k: int) -> None:
             screen.levels[screen.rows[word], k] = 0
     screen.heads[k], screen.lengths[k] = -np.inf, 1.0
     screen.log_lengths[k], screen.inverse_lengths[k] = 0.0, 1.0
+    screen.log_dampings[k], screen.shifts[k] = 0.0, 0
 
 
 @entry

@@ -6,7 +6,7 @@ import numpy as np
 
 from bnpstream.kernels.arrays import Floats, Integers, SparseRows
 from bnpstream.kernels.jit.decorators import entry
-from bnpstream.kernels.words.dirichlet import LONG_RUN
+from bnpstream.kernels.words.tables import LONG_RUN
 
 
 def spell_out(indptr: Integers, values: Floats) -> tuple[Any, ...]:
