@@ -11,7 +11,7 @@ import naive
 from bnpstream.kernels.measures.rules import Rule
 from bnpstream.kernels.passes.steps import log_joint_rows
 from bnpstream.kernels.special import log_rising
-from bnpstream.kernels.words.dirichlet import LONG_RUN
+from bnpstream.kernels.words.tables import LONG_RUN
 from bnpstream.likelihoods import DirichletMultinomial, Likelihood
 from bnpstream.mixture import MixtureState
 

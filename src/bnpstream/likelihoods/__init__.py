@@ -4,19 +4,33 @@ from bnpstream.likelihoods.automatic import Automatic
 from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Batch, PairedBatch, Row, plus
 from bnpstream.likelihoods.bernoulli import Bernoulli
+from bnpstream.likelihoods.bursty import BurstyMultinomial
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import ColumnLikelihood
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
+from bnpstream.likelihoods.directional import Directional
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.poisson import Poisson
 from bnpstream.likelihoods.product import Product
 from bnpstream.likelihoods.registry import KNOWN_CLASSES, NAMED_LIKELIHOODS, lead, register
+from bnpstream.likelihoods.scaled import ScaledGaussian
 from bnpstream.likelihoods.spherical import SphericalGaussian
 from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood
 
 # The order in which they are named to people; others follow.
-lead("auto", "multinomial", "gaussian", "diagonal", "spherical", "poisson", "bernoulli")
+lead(
+    "auto",
+    "multinomial",
+    "bursty",
+    "gaussian",
+    "diagonal",
+    "spherical",
+    "directional",
+    "scaled",
+    "poisson",
+    "bernoulli",
+)
 
 __all__ = [
     "KNOWN_CLASSES",
@@ -24,9 +38,11 @@ __all__ = [
     "Automatic",
     "Batch",
     "Bernoulli",
+    "BurstyMultinomial",
     "Categorical",
     "ColumnLikelihood",
     "DiagonalGaussian",
+    "Directional",
     "DirichletMultinomial",
     "Gaussian",
     "InputTraits",
@@ -36,6 +52,7 @@ __all__ = [
     "Poisson",
     "Product",
     "Row",
+    "ScaledGaussian",
     "SphericalGaussian",
     "Vocabulary",
     "VocabularyLikelihood",

@@ -15,15 +15,28 @@ from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import LARGEST, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
+from bnpstream.likelihoods.directional import MOST_ALIGNED, Directional, are_unit, norms_of
 from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
-from bnpstream.likelihoods.registry import register
+from bnpstream.likelihoods.registry import NAMED_LIKELIHOODS, register
+from bnpstream.likelihoods.scaled import ScaledGaussian
 from bnpstream.likelihoods.typicality import Typicality
+from bnpstream.likelihoods.vectors import as_vectors
 
+MOST_COLUMNS = 30
+"""Columns up to which a table has a covariance: 465 numbers, about as many as the first rows."""
+ALIKE = 0.1
+"""Lengths of rows that vary by less than this share of their mean tell less than directions."""
 OPEN = 'likelihood "auto" is a choice to be made: call informed(X) with some rows'
+
+SPARSE = (
+    "X is sparse and holds other numbers than counts, as tf-idf does: give counts of words, as "
+    "scikit-learn's CountVectorizer makes them; for columns of real numbers name the likelihood, "
+    "such as 'gaussian'"
+)
 
 
 @register("auto")
@@ -32,11 +45,23 @@ class Automatic(Likelihood):
     """Families chosen by what the first rows look like; `informed` makes the choice.
 
     - Whole numbers >= 0 are counts of words, `DirichletMultinomial`: integers by type, or all
-      values of a sparse matrix.
-    - A table of real numbers: `Gaussian`, or `DiagonalGaussian` if a cell is missing.
+      values of a sparse matrix. A sparse matrix of other numbers, such as tf-idf, is refused.
+    - Vectors of unit length are embeddings: `Directional`.
+    - Any other table of real numbers: `DiagonalGaussian` if a cell is missing; `Gaussian`, with any
+      covariance, up to 30 columns. Beyond, a covariance has more numbers than rows tell of:
+      `Directional` on rows whose lengths vary by less than a tenth and whose directions are not all
+      alike, else `ScaledGaussian`.
     - Anything else is mixed: `Bernoulli` for columns of truth values, `DiagonalGaussian` for
       columns of numbers, `Categorical` for all others.
+
+    Parameters
+    ----------
+    rules : int
+        1 for rules that know no vectors: those of models saved before there were others, and of
+        algorithms that vectors are not for.
     """
+
+    rules: int = 1
 
     @property
     def is_informed(self) -> bool:
@@ -57,7 +82,10 @@ class Automatic(Likelihood):
         """Raise ValueError if rows are no table of numbers, truth values and labels."""
         check_table(X)
         if issparse(X):
-            as_cells(stored_values(X)[:, None])
+            values = stored_values(X)
+            as_cells(values[:, None])
+            if not ((values >= 0) & (values % 1 == 0)).all():
+                raise ValueError(SPARSE)
         elif X.dtype.kind in "biuf":
             as_cells(X)
         else:
@@ -75,11 +103,11 @@ class Automatic(Likelihood):
 
     def chosen(self, X: Any) -> Likelihood:
         """Return the family that suits some rows; it leaves open what is to be learnt."""
-        return choose(X)
+        return choose(X, self.rules)
 
     def informed(self, X: Any) -> Likelihood:
         """Return the family that suits some rows, with what it leaves open taken from them."""
-        return choose(X).informed(X)
+        return self.chosen(X).informed(X)
 
     def encode(self, X: Any) -> Batch:
         """Raise ValueError: there is no choice so far."""
@@ -98,17 +126,18 @@ class Automatic(Likelihood):
         raise ValueError(OPEN)
 
 
-def choose(X: Any) -> Likelihood:
+NAMED_LIKELIHOODS["auto"] = Automatic(rules=2)
+
+
+def choose(X: Any, rules: int) -> Likelihood:
     """Return the family, or product of families, that suits some rows (see `Automatic`)."""
     if issparse(X):
-        values = stored_values(X)
-        counts = bool(((values >= 0) & (values % 1 == 0)).all())
-        return DirichletMultinomial() if counts else Gaussian()
+        return DirichletMultinomial()
     table: Any = X if isinstance(X, np.ndarray) else np.asarray(X)
     if table.dtype.kind in "iu":
         return DirichletMultinomial() if table.min(initial=0) >= 0 else Gaussian()
     if table.dtype.kind == "f":
-        return DiagonalGaussian() if np.isnan(table).any() else Gaussian()
+        return _of_numbers(table, rules)
     if table.dtype.kind == "b":
         return Bernoulli()
     kinds: dict[str, list[int]] = {"number": [], "truth": [], "label": []}
@@ -117,6 +146,25 @@ def choose(X: Any) -> Likelihood:
     families = {"number": DiagonalGaussian(), "truth": Bernoulli(), "label": Categorical()}
     parts = [(kind, families[kind], columns) for kind, columns in kinds.items() if columns]
     return Product(parts)
+
+
+def _of_numbers(table: NDArray[Any], rules: int) -> Likelihood:
+    """Return the family of a table of real numbers."""
+    if np.isnan(table).any():
+        return DiagonalGaussian()
+    if rules == 1 or table.shape[1] == 1:
+        return Gaussian()
+    values = as_vectors(table)
+    norms = norms_of(values)
+    if are_unit(norms):
+        return Directional()
+    if table.shape[1] <= MOST_COLUMNS:
+        return Gaussian()
+    if norms.min() > 0.0 and norms.std() < ALIKE * norms.mean():
+        directions = values / norms[:, None]
+        if np.linalg.norm(directions.mean(axis=0)) < MOST_ALIGNED:
+            return Directional(normalize=True)
+    return ScaledGaussian()
 
 
 def _kind(cells: list[Any]) -> str:

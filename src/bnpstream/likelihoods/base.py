@@ -244,6 +244,13 @@ class Likelihood(ABC):
         """
         return None
 
+    def of_means(self) -> "Likelihood | None":
+        """Return the family that describes the means of clusters as rows; by default there is none.
+
+        Topics are then the clusters of these rows.
+        """
+        return None
+
     merges_when_done: ClassVar[bool] = False
     """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
 

@@ -37,7 +37,7 @@ def as_cells(X: Any) -> Floats:
         Numbers; NaN, None and masked cells are missing. Never modified.
     """
     if type(X) is not np.ndarray:
-        X = _as_matrix(X)
+        X = as_matrix(X)
     check_table(X)
     if X.dtype.kind not in "biuf":
         try:
@@ -59,7 +59,7 @@ def refuse_cells(cells: Floats, bad: NDArray[np.bool_], said: str) -> None:
         raise RowError(int(row), f"column {column} is {cells[row, column]}: {said}")
 
 
-def _as_matrix(X: Any) -> NDArray[Any]:
+def as_matrix(X: Any) -> NDArray[Any]:
     """Return a data frame, a sparse or masked matrix, or lists as an array."""
     X = as_array(X)
     if issparse(X):

@@ -73,4 +73,4 @@ def reason(value: float) -> str:
         return "a count cannot be negative"
     if value > LARGEST_COUNT:
         return f"a count cannot be larger than {LARGEST_COUNT}"
-    return "a count cannot be a fraction"
+    return "a count cannot be a fraction (for tf-idf, give what CountVectorizer counts)"

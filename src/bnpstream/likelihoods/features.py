@@ -1,6 +1,6 @@
 """Which features tell clusters apart: how clusters are described to people."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import Floats
+from bnpstream.likelihoods.telling import Telling
 
-EXPECTED, OFTEN = 5.0, 5e-4
-"""A word counts for lift if its cluster is expected to have at least so many of it, and if it is at
-least so probable: rare words have the largest lifts and say the least."""
+NAMED_BY = 3
+"""Features in a label."""
 TOP_BLOCK = 64
 """Values in a block when the largest are looked for."""
 
@@ -33,7 +33,8 @@ class Described(NamedTuple):
     likely: list[Feature]
     """Words with the largest value, largest first; columns in their order."""
     lifted: list[Feature]
-    """Features with the largest lift among those that matter, largest first."""
+    """Words that tell the cluster apart, the most telling first (`telling_words`); columns with the
+    largest lift, largest first."""
 
 
 class Portrayed(Protocol):
@@ -46,8 +47,8 @@ class Portrayed(Protocol):
     def mean(self, k: int) -> Floats:
         """Return the mean parameters of a cluster."""
 
-    def statistic(self, k: int, column: int) -> float:
-        """Return one of the summed statistics of a cluster; -1 is the last."""
+    def telling(self, n: int) -> list[Telling]:
+        """Return the n words that tell every cluster apart."""
 
 
 class Features:
@@ -87,7 +88,7 @@ class Features:
         return self._described(mean, lift, np.arange(mean.size)[:n], _top(np.abs(lift), n))
 
     def _described(
-        self, mean: Floats, lift: Floats, likely: NDArray[np.intp], lifted: NDArray[np.intp]
+        self, mean: Floats, lift: Floats, likely: NDArray[np.integer], lifted: NDArray[np.integer]
     ) -> Described:
         return Described(
             *(
@@ -98,18 +99,38 @@ class Features:
 
 
 class WordFeatures(Features):
-    """Describes clusters by their words: the last of their statistics is how many they have."""
+    """Describes clusters by their words."""
+
+    _telling: tuple[int, list[Telling]] = (0, [])
+    """Words of all clusters, and how many of each were asked for."""
 
     def of(self, k: int, n: int) -> Described:
-        """Return the n likeliest words, and the n that the cluster has most above the stream."""
+        """Return the n likeliest words, and the n that tell the cluster apart."""
+        if self._telling[0] != n:
+            self._telling = n, self._clusters.telling(n)
         mean = self._clusters.mean(k)
         lift = mean / self._overall
-        enough = (mean * self._clusters.statistic(k, -1) >= EXPECTED) & (mean >= OFTEN)
-        often = np.flatnonzero(enough)
-        if often.size > n:
-            often = _top(np.where(enough, lift, -1.0), n)
-        lifted = often[np.argsort(-lift[often], kind="stable")]
-        return self._described(mean, lift, _top(mean, n), lifted)
+        return self._described(mean, lift, _top(mean, n), self._telling[1][k].words)
+
+
+def label_of(lifted: Sequence[Feature], kind: str) -> str:
+    """Return what a person may call a cluster or a topic: a few words, or columns.
+
+    Parameters
+    ----------
+    lifted : sequence of Feature
+        What tells it apart, the most telling first.
+    kind : str
+        What features are: "words", or "columns", which are named with their means.
+
+    Examples
+    --------
+    >>> rain, wind = Feature("rain", 0.2, 9.0), Feature("wind", 3.14159, -8.0)
+    >>> label_of([rain, wind], "words"), label_of([rain, wind], "columns")
+    ('rain, wind', 'rain 0.2, wind 3.14')
+    """
+    first, valued = lifted[:NAMED_BY], kind == "columns"
+    return ", ".join(f"{one.name} {one.value:.3g}" if valued else one.name for one in first)
 
 
 def _top(values: Floats, n: int) -> NDArray[np.intp]:

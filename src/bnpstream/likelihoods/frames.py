@@ -1,5 +1,6 @@
 """Tables of any library: pandas, Polars and Arrow, through narwhals."""
 
+from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,13 @@ from scipy.sparse import issparse
 
 if TYPE_CHECKING:  # most rows are arrays, and it is slow to import
     import narwhals.stable.v1 as nw
+
+LIBRARIES = {
+    "pandas": ("pandas", "DataFrame"),
+    "polars": ("polars", "DataFrame"),
+    "arrow": ("pyarrow", "table"),
+}
+"""Libraries of data frames: their modules, and what makes a frame of columns."""
 
 
 def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
@@ -155,6 +163,32 @@ def _is_missing(x: Any) -> bool:
         return x is None or bool(x != x)
     except TypeError:
         return True
+
+
+def frame_of(columns: dict[str, list[Any]], to: str) -> Any:
+    """Return columns as a data frame of a library; ValueError for one that is not known.
+
+    Parameters
+    ----------
+    columns : dict of lists
+        Columns by name, all of one length.
+    to : {"pandas", "polars", "arrow"}
+        The library.
+    """
+    if to not in LIBRARIES:
+        known = ", ".join(f'"{name}"' for name in LIBRARIES)
+        raise ValueError(f"to must be one of {known}, got {to!r}")
+    name, make = LIBRARIES[to]
+    try:
+        library = import_module(name)
+    except ModuleNotFoundError as error:
+        others = ", ".join(f'to="{other}"' for other in LIBRARIES if other != to)
+        raise ModuleNotFoundError(
+            f'a frame for to="{to}" needs {name}, which is missing: pip install {name}, or give '
+            f"{others}",
+            name=name,
+        ) from error
+    return getattr(library, make)(columns)
 
 
 def _dtype(X: Any) -> Any:

@@ -48,6 +48,10 @@ class Pool:
         odds: Floats = together - self._alone[others] - self._alone[i]
         return odds
 
+    def table(self, some: Integers, others: Integers) -> Floats:
+        """Return the odds of each of some with each of others, shape (some, others)."""
+        return np.stack([self.odds(i, others) for i in some])
+
     def join(self, i: int, j: int, others: Integers, odds: Floats) -> Floats:
         """Add cluster j to cluster i; j is not asked for any more.
 

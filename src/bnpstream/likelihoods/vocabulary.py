@@ -1,8 +1,8 @@
 """Vocabularies that grow: words are numbered as they are found, and given their alpha then."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,16 @@ from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.text.bags import Bags
 from bnpstream.kernels.text.bags import Words as Lexicon
-from bnpstream.kernels.words.dirichlet import AsymmetricDirichletMultinomial
+from bnpstream.kernels.words.dirichlet import (
+    AsymmetricDirichletMultinomial,
+    BurstyDirichletMultinomial,
+)
 from bnpstream.kernels.words.levels import Screen
+from bnpstream.kernels.words.tables import damping
+from bnpstream.likelihoods.bursty import GUESSED_DOCUMENT_STRENGTH, BurstyWords
 from bnpstream.likelihoods.documents import (
     UNSEEN,
+    BurstyDocumentBatch,
     Document,
     DocumentBatch,
     as_document,
@@ -76,8 +82,8 @@ class OpenVocabulary:
 
     def __post_init__(self) -> None:
         low, high = ALPHA_RANGE
-        for name, value in (("spread", self.spread), ("total", self.total)):
-            known = value is not None or name == "spread"
+        for name, value in asdict(self).items():
+            known = value is not None or name != "total"
             if known and not (isinstance(value, int | float) and low < value < high):
                 raise ValueError(f"{name} must be a number > 0, got {value!r}")
 
@@ -94,6 +100,22 @@ class OpenVocabulary:
         """Return (R(J) - R(J + m)) / m for m = `new` words, without subtracting."""
         before, after = known + self.spread, known + new + self.spread
         return self.A * (self.spread / before) * (self.spread / after) * (1 / before + 1 / after)
+
+
+@register()
+@dataclass(frozen=True)
+class BurstyVocabulary(OpenVocabulary):
+    """Base measure of bursty documents (`BurstyMultinomial`) whose words are not known in advance.
+
+    Parameters
+    ----------
+    spread, total
+        As in `OpenVocabulary`.
+    document_strength : float
+        s.
+    """
+
+    document_strength: float = GUESSED_DOCUMENT_STRENGTH
 
 
 class Vocabulary:
@@ -117,7 +139,7 @@ class Vocabulary:
     def __init__(self, base: OpenVocabulary) -> None:
         self.words: list[Hashable] = []
         self.numbers: dict[Hashable, int] = {}
-        self.likelihood = VocabularyLikelihood(self, base, FIRST_CAPACITY)
+        self.likelihood = documents_over(self, base, FIRST_CAPACITY)
         self._numbered = _Numbered(None, 0)
 
     @property
@@ -130,28 +152,18 @@ class Vocabulary:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return words and base measure as arrays; ValueError if a word is no string."""
-        words = require_words(self.words)
-        texts = [word.encode("utf-8", "surrogatepass") for word in words]
-        return {
-            "vocabulary.ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
-            "vocabulary.text": np.frombuffer(b"".join(texts), np.uint8),
-            "vocabulary.alpha": self.likelihood.alpha,
-        }
+        words = packed("vocabulary", require_words(self.words))
+        return {**words, "vocabulary.alpha": self.likelihood.alpha}
 
     @classmethod
     def of(cls, base: OpenVocabulary, arrays: dict[str, NDArray[Any]]) -> "Vocabulary":
         """Return the vocabulary that `arrays` described."""
         found = cls(base)
-        text, ends = arrays["vocabulary.text"].tobytes(), arrays["vocabulary.ends"].tolist()
-        starts = [0, *ends][:-1]
-        words = [
-            text[start:end].decode("utf-8", "surrogatepass")
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        words = unpacked("vocabulary", arrays)
         found.words, found.numbers = list(words), {word: j for j, word in enumerate(words, start=1)}
         alpha = arrays["vocabulary.alpha"]
         given = alpha[1 : len(words) + 1]
-        found.likelihood = VocabularyLikelihood(found, base, alpha.size - 1, given)
+        found.likelihood = documents_over(found, base, alpha.size - 1, given)
         return found
 
     def add(self, documents: Sequence[Document]) -> None:
@@ -200,9 +212,10 @@ class Vocabulary:
 
     def batch(self, documents: Sequence[Document]) -> DocumentBatch:
         """Return documents with their words numbered; words that are not known are `UNSEEN`."""
+        batch_class = self.likelihood.batch_class
         if isinstance(documents, Bags):
-            return DocumentBatch.of_bags(documents, self._numbers_of(documents.words))
-        return DocumentBatch.of(documents, self.numbers)
+            return batch_class.of_bags(documents, self._numbers_of(documents.words))
+        return batch_class.of(documents, self.numbers)
 
     def _append(self, new: list[Hashable]) -> None:
         known = len(self.words)
@@ -229,6 +242,24 @@ class _Numbered:
     def __init__(self, lexicon: object, n_known: int) -> None:
         self.lexicon, self.n_known = lexicon, n_known
         self.numbers: Integers = np.empty(0, np.int64)
+
+
+def packed(name: str, words: list[str]) -> dict[str, NDArray[Any]]:
+    """Return words as arrays of a name: one after the other, and where each ends."""
+    texts = [word.encode("utf-8", "surrogatepass") for word in words]
+    return {
+        f"{name}.ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
+        f"{name}.text": np.frombuffer(b"".join(texts), np.uint8),
+    }
+
+
+def unpacked(name: str, arrays: dict[str, NDArray[Any]]) -> list[str]:
+    """Return the words that `packed` put into arrays."""
+    text, ends = arrays[f"{name}.text"].tobytes(), arrays[f"{name}.ends"].tolist()
+    return [
+        text[start:end].decode("utf-8", "surrogatepass")
+        for start, end in zip([0, *ends][:-1], ends, strict=True)
+    ]
 
 
 def require_words(words: Iterable[Hashable]) -> list[str]:
@@ -260,6 +291,8 @@ class VocabularyLikelihood(WordLikelihood):
         Alphas of the words that are known.
     """
 
+    batch_class: ClassVar[type[DocumentBatch]] = DocumentBatch
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -272,7 +305,9 @@ class VocabularyLikelihood(WordLikelihood):
         # No word among the first `capacity` ones has less, or more, than these.
         least = float(alphas.min(initial=base.alpha(capacity, 1)))
         most = float(alphas.max(initial=base.alpha(0, 1)))
-        octaves = np.arange(int(octave_of(least)), int(octave_of(most)) + 1)
+        self._damped = damping(base.A, self.burstiness)
+        low, high = (int(octave_of(self._damped * alpha)) for alpha in (least, most))
+        octaves = np.arange(low, high + 1)
         self.alpha = np.full(capacity + 1, least)
         self._log_alpha = np.log(self.alpha)
         classes = np.zeros(capacity + 1, np.int32)
@@ -285,7 +320,8 @@ class VocabularyLikelihood(WordLikelihood):
         self.alpha[numbers] = alpha
         self._log_alpha[numbers] = np.log(alpha)
         self._screened.inverse_alpha[numbers] = 1.0 / np.asarray(alpha)
-        self._screened.classes[numbers] = octave_of(alpha) - self._screened.octaves[0]
+        octaves = octave_of(self._damped * alpha)
+        self._screened.classes[numbers] = octaves - self._screened.octaves[0]
 
     def give_rest(self, alpha: float) -> None:
         """Set the base measure of all words that are not known; no cluster has any of them."""
@@ -297,11 +333,11 @@ class VocabularyLikelihood(WordLikelihood):
         return self.alpha[1 : len(self.vocabulary) + 1]
 
     def _with(self, base: OpenVocabulary, given: Floats) -> "VocabularyLikelihood":
-        return VocabularyLikelihood(self.vocabulary, base, self.alpha.size - 1, given)
+        return documents_over(self.vocabulary, base, self.alpha.size - 1, given)
 
     def grown(self, size: int) -> "VocabularyLikelihood":
         """Return the same likelihood with room for `size` words and as many again."""
-        return VocabularyLikelihood(self.vocabulary, self.base, 2 * size, self._given)
+        return documents_over(self.vocabulary, self.base, 2 * size, self._given)
 
     def rescaled(self, factor: float) -> "VocabularyLikelihood":
         """Return documents with A and every alpha times a factor."""
@@ -357,7 +393,7 @@ class VocabularyLikelihood(WordLikelihood):
 
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> DocumentBatch:
         """Return the rows that `DocumentBatch.arrays` described."""
-        return DocumentBatch(**arrays)
+        return self.batch_class(**arrays)
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha of the unknown words and the first `n_words` - 1 known, and A."""
@@ -376,13 +412,53 @@ class VocabularyLikelihood(WordLikelihood):
         counts = super().sample(statistics, rng, **options)
         return [{names[j]: int(row[j]) for j in np.flatnonzero(row)} for row in counts]
 
-    def kernel_parameters(self, n_statistics: int) -> AsymmetricDirichletMultinomial:
+    def kernel_parameters(self, n_statistics: int) -> Any:
         """Return the parameters of the compiled score."""
         return AsymmetricDirichletMultinomial(self.alpha, self._log_alpha, self.total)
 
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
         """Return upper bounds of every word's share of the score, two bytes a cluster."""
-        return make_screen(self._screened, self.total, table, masses, n_clusters)
+        words, total = self._screened, self.total
+        return make_screen(words, total, table, masses, n_clusters, self.burstiness)
 
     def __repr__(self) -> str:
-        return f"VocabularyLikelihood({self.vocabulary.base}, {len(self.vocabulary)} words)"
+        return f"{type(self).__name__}({self.vocabulary.base}, {len(self.vocabulary)} words)"
+
+
+class BurstyVocabularyLikelihood(BurstyWords, VocabularyLikelihood):
+    """Bursty documents over a vocabulary that grows: as `BurstyMultinomial`."""
+
+    base: BurstyVocabulary
+    batch_class: ClassVar[type[DocumentBatch]] = BurstyDocumentBatch
+
+    @property
+    def burstiness(self) -> float:
+        """Return 1/s."""
+        return 1.0 / self.base.document_strength
+
+    def rescaled(self, factor: float) -> VocabularyLikelihood:
+        """Return documents with s times a factor."""
+        return self._with(
+            replace(self.base, document_strength=factor / self.burstiness), self._given
+        )
+
+    def guessed(self, batch: DocumentBatch) -> VocabularyLikelihood:
+        """Return documents with a base measure to begin with: by the words of the first ones."""
+        return self.relocated(batch.totals(self.n_located))
+
+    def learnt(self, scale: float) -> dict[str, float]:
+        """Return A, the total of the base measure, and s."""
+        return super().learnt(scale) | {"document_strength": 1.0 / self.burstiness}
+
+    def kernel_parameters(self, n_statistics: int) -> BurstyDirichletMultinomial:
+        """Return the parameters of the compiled score."""
+        return BurstyDirichletMultinomial(self.alpha, self._log_alpha, self.total, self.burstiness)
+
+
+def documents_over(
+    vocabulary: Vocabulary, base: OpenVocabulary, capacity: int, given: Floats | None = None
+) -> VocabularyLikelihood:
+    """Return documents over a vocabulary, bursty or multinomial as the base measure says."""
+    bursty = isinstance(base, BurstyVocabulary)
+    family = BurstyVocabularyLikelihood if bursty else VocabularyLikelihood
+    return family(vocabulary, base, capacity, given)

@@ -1,0 +1,1 @@
+"""Dense vectors with a latent scale per row: directions, and spherical Gaussians."""

@@ -1,0 +1,212 @@
+"""Dense vectors with a scale per row: the loops over rows (see ``kernels.passes.kinds``)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bnpstream.kernels.arrays import N_CLUSTERS, ROUNDING, Floats
+from bnpstream.kernels.jit.decorators import entry, inner
+from bnpstream.kernels.jit.dispatch import specialize
+from bnpstream.kernels.measures.rules import log_weight
+from bnpstream.kernels.passes.contributions import contribution_of
+from bnpstream.kernels.passes.kinds import (
+    add_line,
+    make_scratch,
+    move_cluster,
+    n_columns,
+    score,
+    take_out_line,
+)
+from bnpstream.kernels.statistics.table import Table, take_row
+from bnpstream.kernels.vectors.families import SCALES, Directions, Scales, fill_pairs, log_sum
+from bnpstream.kernels.vectors.screen import (
+    BLOCK,
+    FEWEST,
+    LINES,
+    MARGIN,
+    STOP,
+    Lengths,
+    Vectors,
+    VectorScratch,
+    bound,
+    fill_row,
+    forget,
+    note,
+    precision_of,
+    product,
+    square_of,
+    sums_of,
+    update,
+)
+
+
+@specialize(n_columns, Vectors, inline=True)
+def _n_columns(rows, i):  # type: ignore[no-untyped-def]
+    return SCALES + rows.values.shape[1]
+
+
+@specialize(make_scratch, Vectors)
+def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
+    D, block = rows.values.shape[1], np.zeros(7, np.int64)
+    block[STOP] = stop
+    return VectorScratch(
+        np.empty(SCALES + D),
+        np.empty(capacity, np.int64),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        block,
+        np.zeros((BLOCK, D), np.float32),
+        np.zeros((BLOCK, D), np.float32),
+        np.empty((capacity + 4, BLOCK), np.float32),
+        np.empty((BLOCK, BLOCK), np.float32),
+    )
+
+
+@entry
+def update_all(
+    lengths: Lengths, family: Any, table: Table, masses: Floats, n_clusters: int
+) -> None:
+    """Find what scores need of all clusters; all free slots are the prior."""
+    lengths.prior[0], lengths.prior[1] = product(family.base, family.base), family.precision
+    for k in range(lengths.squares.size):
+        lengths.squares[k], lengths.precisions[k] = lengths.prior[0], lengths.prior[1]
+    for k in range(n_clusters):
+        update(lengths, family, table, masses, k)
+    forget(lengths)
+
+
+@entry
+def fill_norms(values: Any, out: Floats) -> None:
+    """Fill `out` with the lengths of rows: row by row, so that no batch rounds differently."""
+    for i in range(out.size):
+        total = 0.0
+        for j in range(values.shape[1]):
+            x = np.float64(values[i, j])
+            total += x * x
+        out[i] = math.sqrt(total)
+
+
+@inner
+def exact_score(
+    lengths: Lengths, family: Any, table: Table, k: int, square: float, ahead: float, work: Any
+) -> float:
+    """Return log p(x | cluster k) of the row in the working space."""
+    pairs, x = work[:SCALES], work[SCALES:]
+    dot = ahead + product(sums_of(table, k), x)
+    fill_pairs(family, lengths.squares[k], lengths.precisions[k], dot, square, pairs)
+    return log_sum(pairs, SCALES)
+
+
+@specialize(score, Lengths, inline=True)
+def _score(  # type: ignore[no-untyped-def]
+    lengths, family, clusters, rows, i, weights, rule, log_cut, most, scratch
+):
+    """Bound all clusters and score those that may be wanted, the one with the top bound first.
+
+    Slot K is the prior, so the new cluster is scored as all others are.
+    """
+    K, work, table = clusters.counters[N_CLUSTERS], scratch.entries, clusters.table
+    x, bounds = work[SCALES:], scratch.bounds
+    fill_row(family, rows, i, x)
+    square, ahead = product(x, x), product(family.base, x)
+    new = log_weight(rule.new, rule)
+    new += exact_score(lengths, family, table, K, square, ahead, work)
+    best, leader, leading = new, -1, -np.inf
+    if log_cut > -np.inf and K >= FEWEST:
+        bound(lengths, family, clusters, rows, i, square, ahead, rule.log_total, scratch)
+        leader = 0
+        for k in range(1, K):
+            if bounds[k] > bounds[leader]:
+                leader = k
+        leading = log_weight(weights[leader] - rule.discount, rule)
+        leading += exact_score(lengths, family, table, leader, square, ahead, work)
+        best = max(best, leading)
+    else:
+        bounds[:K] = np.inf
+    found = 0
+    for k in range(K):
+        exact = leading
+        if k != leader:
+            if bounds[k] < best + log_cut - MARGIN:
+                continue
+            exact = log_weight(weights[k] - rule.discount, rule)
+            exact += exact_score(lengths, family, table, k, square, ahead, work)
+            best = max(best, exact)
+        scratch.slots[found], scratch.log_scores[found] = k, exact
+        found += 1
+    scratch.slots[found], scratch.log_scores[found] = K, new
+    return found + 1
+
+
+@inner
+def contribute(
+    family: Any, table: Table, rows: Vectors, i: int, k: int, work: Any, line: Any
+) -> None:
+    """Fill `line` with the probabilities of every scale, and the row times the mean scale."""
+    pairs, x = work[:SCALES], work[SCALES:]
+    fill_row(family, rows, i, x)
+    dot = product(family.base, x) + product(sums_of(table, k), x)
+    squares, precision = square_of(family, table, k), precision_of(family, table, k)
+    fill_pairs(family, squares, precision, dot, product(x, x), pairs)
+    log_p, mean = log_sum(pairs, SCALES), 0.0
+    for g in range(SCALES):
+        line[g] = math.exp(pairs[g] - log_p)
+        mean += line[g] * family.grid[g]
+    for j in range(x.size):
+        line[SCALES + j] = mean * x[j]
+
+
+@specialize(contribution_of, Directions)
+def _contribute_directions(  # type: ignore[no-untyped-def]
+    family, table, rows, i, k, entries, line
+):
+    contribute(family, table, rows, i, k, entries, line)
+
+
+@specialize(contribution_of, Scales)
+def _contribute_scales(family, table, rows, i, k, entries, line):  # type: ignore[no-untyped-def]
+    contribute(family, table, rows, i, k, entries, line)
+
+
+@specialize(add_line, Lengths)
+def _add_line(  # type: ignore[no-untyped-def]
+    lengths, family, clusters, rows, i, k, q, line, entries
+):
+    clusters.masses[k] += q
+    start = clusters.table.starts[k]
+    values = clusters.table.values[start : start + line.size]
+    for j in range(line.size):
+        values[j] += q * line[j]
+    note(lengths, family, i, k, q, line)
+    update(lengths, family, clusters.table, clusters.masses, k)
+
+
+@specialize(take_out_line, Lengths)
+def _take_out_line(  # type: ignore[no-untyped-def]
+    lengths, family, clusters, rows, i, k, share, line, entries
+):
+    clusters.masses[k] = max(clusters.masses[k] - share, 0.0)
+    start = clusters.table.starts[k]
+    values = clusters.table.values[start : start + line.size]
+    for j in range(line.size):
+        after = values[j] - share * line[j]
+        values[j] = 0.0 if abs(after) <= ROUNDING * abs(values[j]) else after
+    note(lengths, family, i, k, -share, line)
+    update(lengths, family, clusters.table, clusters.masses, k)
+
+
+@specialize(move_cluster, Lengths)
+def _move_cluster(lengths, clusters, k, last):  # type: ignore[no-untyped-def]
+    take_row(clusters.table, k, last)
+    clusters.masses[k] = clusters.masses[last]
+    lengths.squares[k], lengths.precisions[k] = lengths.squares[last], lengths.precisions[last]
+    lengths.squares[last], lengths.precisions[last] = lengths.prior[0], lengths.prior[1]
+    lengths.log_masses[k] = lengths.log_masses[last]
+    for v in range(LINES):
+        lengths.constants[v, k] = lengths.constants[v, last]
+        lengths.slopes[v, k] = lengths.slopes[v, last]
+    forget(lengths)

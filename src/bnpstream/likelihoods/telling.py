@@ -1,0 +1,145 @@
+"""Words that tell groups of rows apart: how clusters, and groups of clusters, are labelled."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import entr
+
+from bnpstream.kernels.arrays import Floats, Integers
+
+DOUBT = 5.0
+"""Rows that are taken to have had every word, besides those of the stream: a word of two or three
+rows may be rare by chance, and says little."""
+ROUNDING = 1e-12
+"""A share of uncertainty below it is none."""
+
+
+class Telling(NamedTuple):
+    """The words that tell one group from the rest of the stream, the most telling first."""
+
+    words: Integers
+    """Columns, shape (n,) or fewer."""
+    scores: Floats
+    """Nats by which each tells the group apart, falling."""
+
+
+def presences(counts: csr_array, rows: NDArray[np.floating]) -> csr_array:
+    """Return how many rows of every cluster are expected to have every word.
+
+    Words come in bursts, so counts within a cluster are taken to be geometric: where a word comes
+    r times a row, r / (1 + r) of the rows have it.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (K, V)
+        How often every cluster has every word.
+    rows : ndarray of shape (K,)
+        Rows of every cluster: its mass.
+
+    Examples
+    --------
+    >>> presences(csr_array([[3.0, 1.0], [0.0, 4.0]]), np.array([1.0, 4.0])).toarray()
+    array([[0.75, 0.5 ],
+           [0.  , 2.  ]])
+    """
+    own = np.repeat(rows, np.diff(counts.indptr))
+    values = own * counts.data / (own + counts.data)
+    return csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def explained(present: csr_array, rows: NDArray[np.floating]) -> Floats:
+    """Return U: the share of the uncertainty about which rows have a word that groups take away.
+
+    U = I / H, with I the mutual information of having the word and being in a group, and H the
+    entropy of having it. It is 0 for a word that all groups have equally often, and 1 for one that
+    all rows of some groups have, and no other row.
+
+    Parameters
+    ----------
+    present : csr_array of shape (G, V)
+        Rows of every group that have every word.
+    rows : ndarray of shape (G,)
+        Rows of every group.
+
+    Returns
+    -------
+    U : ndarray of shape (V,)
+        0 for a word of no row, or of all.
+    """
+    n_rows, n_words = max(rows.sum(), np.finfo(float).tiny), present.shape[1]
+    owner = np.repeat(np.arange(present.shape[0]), np.diff(present.indptr))
+    words, weight = present.indices, rows[owner] / n_rows
+    left = np.bincount(words, weight * _entropy(present.data / rows[owner]), minlength=n_words)
+    before = _entropy(np.bincount(words, present.data, minlength=n_words) / n_rows)
+    found: Floats = np.divide(before - left, before, out=np.zeros(n_words), where=before > 0.0)
+    return np.where(found > ROUNDING, found, 0.0)
+
+
+def _entropy(p: Floats) -> Floats:
+    """Return -p log p - (1 - p) log(1 - p), in nats."""
+    found: Floats = entr(p) + entr(1.0 - p)
+    return found
+
+
+def telling_words(
+    counts: csr_array, rows: NDArray[np.floating], n: int, groups: NDArray[np.integer] | None = None
+) -> list[Telling]:
+    """Return the n words that tell every cluster, or every group of clusters, apart.
+
+    With P the share of a group's rows that have a word, and Q that of all rows,
+
+        score = U P log(P / Q),    Q = (rows of the stream with the word + 5) / (rows + 5).
+
+    P log(P / Q) is the word's part of the divergence of the group from the stream, in rows rather
+    than in tokens (`presences`): a word that most rows have cannot score, however often it comes,
+    nor can a word of a few rows. U is `explained`: how much the groups say about which rows have
+    the word. Function words, in any language, are a little more frequent in some groups than in
+    others, and so have a small U.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (K, V)
+        How often every cluster of the stream has every word.
+    rows : ndarray of shape (K,)
+        Rows of every cluster: its mass.
+    n : int
+        Words of every group: fewer if it has no more. Those that it has less often than the stream
+        score below 0.
+    groups : ndarray of shape (K,), optional
+        Group of every cluster, from 0 on; by default every cluster is one of its own.
+
+    Returns
+    -------
+    telling : list of Telling
+        One a group.
+
+    Examples
+    --------
+    >>> counts = csr_array(np.array([[90, 30, 0], [90, 0, 40], [80, 0, 50]]))  # the, dog, bond
+    >>> rows = np.array([20.0, 20.0, 20.0])
+    >>> [found.words.tolist() for found in telling_words(counts, rows, 2, np.array([0, 1, 1]))]
+    [[1, 0], [2, 0]]
+    """
+    present, rows = presences(counts, rows), np.asarray(rows, np.float64)
+    if groups is not None:
+        shape = (int(np.max(groups, initial=-1)) + 1, len(groups))
+        member = csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
+        present, rows = member @ present, member @ rows
+        present.sort_indices()
+    owner = np.repeat(np.arange(present.shape[0]), np.diff(present.indptr))
+    share, words = present.data / rows[owner], present.indices
+    overall = np.bincount(words, present.data, minlength=counts.shape[1])
+    usual = (overall + DOUBT) / (rows.sum() + DOUBT)
+    scores = explained(present, rows)[words] * share * np.log(share / usual[words])
+    order = np.lexsort((-share, -scores, owner))  # where nothing tells, frequent words come first
+    ranked, scores = words[order].astype(np.int64), scores[order]
+    return [
+        Telling(ranked[start:stop], scores[start:stop])
+        for start, stop in zip(
+            present.indptr[:-1].tolist(),
+            np.minimum(present.indptr[:-1] + n, present.indptr[1:]).tolist(),
+            strict=True,
+        )
+    ]
