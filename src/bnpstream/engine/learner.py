@@ -1,12 +1,14 @@
 """What a model leaves open is learnt from the stream: base measure and prior.
 
 From the first P rows, before any of them is absorbed: what clusters are like on the whole (words:
-their frequencies m; cells: centre and width), and the scale of it (words: c in alpha = c m; cells:
-how wide clusters are): that which predicts the first of these rows best, each from those before it.
+their frequencies m; cells: centre and width), the scale of it (words: c in alpha = c m; cells: how
+wide clusters are), and for words the concentration to start with (`engine.rehearsal`).
 
-Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far; and from 2P
-on the base measure again, its scale by the rows just before, as they were predicted. A base
-measure is never judged by the marginal likelihood of the clusters that it made, which runs away
+Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far, with a lower
+concentration if the rows just before speak clearly for it; and from 2P on the base measure again,
+its scale by these rows, as they were predicted. If the concentration is small, and these rows are
+predicted better from nothing with a larger one, the stream goes on with that. A base measure is
+never judged by the marginal likelihood of the clusters that it made, which runs away
 (``docs/design.md``).
 
 Clusters already there stay as they are: they are sums of statistics, and from then on these are
@@ -14,7 +16,7 @@ read with the new base measure and weighed by the new prior. Rows are counted fr
 stream, never by calls, so any split into calls gives the same bits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,24 +24,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bnpstream.engine.ascent import search
-from bnpstream.engine.partition import learnt_prior
+from bnpstream.engine.ascent import LEAST, MOST, search
+from bnpstream.engine.partition import learnt_prior, with_concentration
+from bnpstream.engine.rehearsal import DOUBT, MOST_ROWS, STARTS, Rehearsal, Start, starting
 from bnpstream.inference import adf
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint, log_joint_where
+from bnpstream.mixture.predict import log_prior_weights
 from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.priors import Prior
 
 KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
-FIRST_FACTOR, FIRST_STEPS = 2.0, 7
-FIRST_ROWS, EARLY = 160, 0.6
-"""First rows that the search looks at, at most; the share that m is taken from meanwhile."""
 LATER_FACTOR, LATER_STEPS = 1.6, 3
-PROBE = 64
-"""Rows before every later time that decide on the scale."""
+SPREAD = (1.0, 0.125, 8.0)
+"""Scales to begin with, relative to the one now."""
+LOWER = 0.25
+"""Of the concentration that the clusters speak for: the least that rows may ask for instead."""
+PROBE, JUDGES = 256, 64
+"""Rows before every later time that decide whether to start elsewhere; the last, on the scale."""
 TOLL = 1.0
 """Nats that a larger scale must be worth, a step."""
+FEW = STARTS[-1] / 2.0
+"""Concentrations up to which a start with more clusters is looked for."""
+CLEAR = 2.0
+"""Standard errors by which something else has to predict rows better."""
+BEST = 128
+"""Clusters a row that are scored anew for every scale; for the others go those."""
 NEGLIGIBLE = -12.0
 """Clusters whose log score is so far below the best do not change which scale is better."""
 
@@ -52,17 +64,15 @@ class Trial(NamedTuple):
     most_discount: float = 1.0
     """A prior is to have no larger one."""
 
-    def absorb(self, model: Model, state: MixtureState, batch: Batch) -> float:
-        """Absorb rows; return the sum of their log predictives one step ahead.
+    def absorb(self, model: Model, state: MixtureState, batch: Batch) -> Floats:
+        """Absorb rows; return their log predictives one step ahead.
 
         These are compared between models, so they are over all clusters that pass the cut: with a
         limit a model of many like clusters would seem to predict worse than it does.
         """
-        before, kernel = state.log_evidence, self.kernel_for(model, batch)
         settings = replace(self.settings_for(model.prior), max_responsibilities=None)
-        for _ in adf.run(model, state, batch, settings, kernel):
-            pass
-        return state.log_evidence - before
+        records = adf.run(model, state, batch, settings, self.kernel_for(model, batch))
+        return np.concatenate([np.empty(0), *(record.rows.log_evidence for record in records)])
 
 
 class Learner:
@@ -74,6 +84,8 @@ class Learner:
         P.
     scale : float or None
         Of the base measure, relative to the first guess; None if it is not learnt.
+    wide : bool
+        Whether to look far from what is now. Streams of earlier versions do not.
 
     Attributes
     ----------
@@ -81,12 +93,14 @@ class Learner:
         Rows at which something is learnt again.
     """
 
-    def __init__(self, n_first: int, scale: float | None = None) -> None:
-        self.n_first, self.scale = n_first, scale
+    def __init__(self, n_first: int, scale: float | None = None, *, wide: bool = True) -> None:
+        self.n_first, self.scale, self.wide = n_first, scale, wide
         self.n_next = n_first
         self._before: MixtureState | None = None
         self._probe: list[Batch] = []
         self._found: Likelihood | None = None
+        self._restart: Start | None = None
+        self._share = 1.0
 
     def first(self, trial: Trial, model: Model, batch: Batch) -> Model:
         """Return the model that the first rows speak for.
@@ -100,21 +114,11 @@ class Learner:
         batch : Batch
             The first rows, P at most.
         """
-        prior, guess = model
-        looked_at = batch.part(0, FIRST_ROWS)
-        early = looked_at.part(0, max(1, int(EARLY * len(looked_at))))
-        located = guess.relocated(early.totals(guess.n_located))
-        states: dict[float, MixtureState] = {}
-
-        def score(scale: float) -> float:
-            candidate = Model(prior, located.rescaled(scale))
-            state = states[scale] = adf.init(candidate, batch.n_statistics)
-            return trial.absorb(candidate, state, looked_at)
-
-        self.scale = best = search(score, 1.0, FIRST_FACTOR, FIRST_STEPS, TOLL)
-        nearest = min(states, key=lambda scale: abs(np.log(scale / best)))
-        prior = self._prior(trial, prior, states[nearest])
-        return Model(prior, guess.rescaled(best))
+        rows = batch.part(0, MOST_ROWS)
+        start = Rehearsal(trial.absorb, model, rows).best(DOUBT)
+        self.scale = start.scale
+        prior = self._prior(trial, start.prior, start.state)
+        return Model(prior, model.likelihood.rescaled(start.scale))
 
     def skip(self, n_rows: int) -> None:
         """Begin after so many rows: nothing is learnt up to there."""
@@ -124,7 +128,9 @@ class Learner:
     @property
     def n_probe(self) -> int:
         """Return how many rows decide on the scale next time; at P none do."""
-        return 0 if self.scale is None or self.n_next == self.n_first else min(PROBE, self.n_first)
+        if self.scale is None or self.n_next == self.n_first:
+            return 0
+        return min(PROBE if self.wide else JUDGES, self.n_first)
 
     def room(self, n_rows: int) -> int:
         """Return how many rows may be absorbed before there is something to do."""
@@ -142,7 +148,7 @@ class Learner:
             return
         before = self._before or state
         rows = type(batch).joined(self._probe)
-        self._found = self._searched(trial, model, before, rows)
+        self._searched(trial, model, before, rows)
         self._before, self._probe = None, []
 
     def judge(self, trial: Trial, model: Model, batch: Batch, before: MixtureState) -> None:
@@ -152,27 +158,76 @@ class Learner:
         """
         self._before, self._probe = None, []
         if self.n_probe > 0:
-            self._found = self._searched(trial, model, before, batch.part(0, self.n_probe))
+            self._searched(trial, model, before, batch.part(0, self.n_probe))
 
-    def _searched(
-        self, trial: Trial, model: Model, before: MixtureState, rows: Batch
-    ) -> Likelihood:
-        """Return the base measure that predicts rows best from a posterior without them."""
+    def _searched(self, trial: Trial, model: Model, before: MixtureState, rows: Batch) -> None:
+        """Find what predicts rows best from a posterior without them; `again` tells."""
         current, now = self.scale or 1.0, model.likelihood
         totals = before.totals(now.n_located)
-        moved = now.relocated(totals)
+        if self.wide:
+            self._restart = self._other_start(trial, model, rows, totals)
+        if self._restart is not None:
+            self.scale = self._restart.scale
+        else:
+            judging = rows.part(max(len(rows) - JUDGES, 0), len(rows))
+            self._judge_scales(trial, model, before, judging)
+        self._found = now.relocated(totals + rows.totals(now.n_located)).rescaled(
+            (self.scale or 1.0) / current
+        )
+
+    def _other_start(self, trial: Trial, model: Model, rows: Batch, totals: Floats) -> Start | None:
+        """Return a start with more clusters that predicts rows clearly better, all from nothing."""
+        prior: Any = model.prior
+        if len(starting(model)) == 1 or prior.concentration > FEW:
+            return None
+        current = self.scale or 1.0
+        guess = Model(prior, model.likelihood.rescaled(1.0 / current))
+        rehearsal = Rehearsal(trial.absorb, guess, rows, totals)
+        best: Any = rehearsal.best()
+        if best.prior.concentration <= prior.concentration:
+            return None
+        lead, error = best.lead(rehearsal.end(rehearsal.begin(prior, current)))
+        return best if lead > CLEAR * error else None
+
+    def _judge_scales(self, trial: Trial, model: Model, before: MixtureState, rows: Batch) -> None:
+        """Find the scale, and how far the concentration is to be below what the clusters say."""
+        current = self.scale or 1.0
+        moved = model.likelihood.relocated(before.totals(model.likelihood.n_located))
         joint = log_joint(model, before, rows, trial.kernel_for(model, rows), log_cut=NEGLIGIBLE)
         wanted = joint > joint.max(axis=1, keepdims=True) + NEGLIGIBLE
         wanted[:, -1] = True
+        places, left_out = _best(joint, wanted, BEST if self.wide else before.n_clusters)
+        priors = self._lowered(trial, model.prior, before) if self.wide else [model.prior]
+        usual = log_prior_weights(model.prior, before)[0]
+        changes = [_change(log_prior_weights(prior, before)[0], usual)[places] for prior in priors]
+        steps: dict[float, int] = {}
+        heights: dict[float, float] = {}
 
         def score(scale: float) -> float:
-            other = Model(model.prior, moved.rescaled(scale / current))
-            kernel = trial.kernel_for(other, rows)
-            joint = log_joint_where(other, before, rows, kernel, wanted)
-            return float(logsumexp(joint, axis=1) @ rows.row_weights)
+            if scale not in heights:
+                other = Model(model.prior, moved.rescaled(scale / current))
+                joint = log_joint_where(other, before, rows, trial.kernel_for(other, rows), wanted)
+                kept = np.take_along_axis(joint, places, axis=1)
+                kept[:, :-1] += left_out
+                predicted = [logsumexp(kept + change, axis=1) for change in changes]
+                steps[scale] = _clearly_best(predicted, rows.row_weights)
+                heights[scale] = float(predicted[steps[scale]] @ rows.row_weights)
+            return heights[scale]
 
-        self.scale = search(score, current, LATER_FACTOR, LATER_STEPS, TOLL)
-        return now.relocated(totals + rows.totals(now.n_located)).rescaled(self.scale / current)
+        start = current
+        if self.wide:
+            tried = [current * factor for factor in SPREAD]
+            start = max((x for x in tried if LEAST <= x <= MOST or x == current), key=score)
+        self.scale = best = search(score, start, LATER_FACTOR, LATER_STEPS, TOLL)
+        nearest = min(steps, key=lambda scale: abs(np.log(scale / best)))
+        self._share = LOWER ** steps[nearest]
+
+    def _lowered(self, trial: Trial, prior: Prior, state: MixtureState) -> list[Prior]:
+        """Return the prior that the clusters speak for, and one with less concentration."""
+        learnt: Any = self._prior(trial, prior, state)
+        if "concentration" not in learnt.learn:
+            return [learnt]
+        return [learnt, with_concentration(learnt, LOWER * learnt.concentration)]
 
     def again(self, trial: Trial, model: Model, state: MixtureState) -> Model | None:
         """Return the model from now on, if it is time for another."""
@@ -180,7 +235,14 @@ class Learner:
             return None
         self.n_next *= 2
         likelihood, self._found = self._found or model.likelihood, None
-        return Model(self._prior(trial, model.prior, state), likelihood)
+        restart, self._restart = self._restart, None
+        share, self._share = self._share, 1.0
+        if restart is not None:
+            return Model(restart.prior, likelihood)
+        prior: Any = self._prior(trial, model.prior, state)
+        if share != 1.0:
+            prior = with_concentration(prior, share * prior.concentration)
+        return Model(prior, likelihood)
 
     def at_the_end(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
         """Return the prior of a stream that ended: learnt, if there were not P rows so far."""
@@ -193,7 +255,12 @@ class Learner:
 
     def save_into(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Add what is known so far, the rows that are being looked at included."""
-        document["learner"] = {"n_first": self.n_first, "scale": self.scale, "n_next": self.n_next}
+        document["learner"] = {
+            "n_first": self.n_first,
+            "scale": self.scale,
+            "n_next": self.n_next,
+            "wide": self.wide,
+        }
         if self._before is not None:
             rows = type(self._probe[0]).joined(self._probe)
             arrays |= {f"learner.state.{k}": x for k, x in state_arrays(self._before).items()}
@@ -205,13 +272,59 @@ class Learner:
     ) -> "Learner":
         """Return what `save_into` added."""
         saved = document["learner"]
-        learner = cls(saved["n_first"], saved["scale"])
+        learner = cls(saved["n_first"], saved["scale"], wide=saved.get("wide", False))
         learner.n_next = saved["n_next"]
         state, rows = (named(arrays, f"learner.{part}.") for part in ("state", "rows"))
         if state:
             learner._before = state_from(state, paired=likelihood.paired)
             learner._probe = [likelihood.batch_of(rows)]
         return learner
+
+
+def _best(joint: Floats, wanted: NDArray[np.bool_], most: int) -> tuple[NDArray[np.intp], Floats]:
+    """Return the best clusters of every row and the new one, and what the others add to them.
+
+    Parameters
+    ----------
+    joint : ndarray of shape (n, K + 1)
+        Log scores.
+    wanted : ndarray of shape (n, K + 1)
+        Which of them matter; of the clusters, only the best are left.
+    most : int
+        How many are left, at most.
+
+    Returns
+    -------
+    places : ndarray of shape (n, most + 1)
+        Columns.
+    log_ratio : ndarray of shape (n, 1)
+        Log of the sum over clusters that mattered, less that over those that are left.
+    """
+    n, n_clusters = joint.shape[0], joint.shape[1] - 1
+    if n_clusters <= most:
+        return np.tile(np.arange(n_clusters + 1), (n, 1)), np.zeros((n, 1))
+    scores = np.where(wanted, joint, -np.inf)[:, :-1]
+    order = np.argpartition(-scores, most - 1, axis=1)
+    np.put_along_axis(wanted, order[:, most:], False, axis=1)
+    best = np.sort(order[:, :most], axis=1)
+    kept = logsumexp(np.take_along_axis(scores, best, axis=1), axis=1, keepdims=True)
+    ratio = np.zeros((n, 1))
+    there = np.isfinite(kept)
+    ratio[there] = logsumexp(scores, axis=1, keepdims=True)[there] - kept[there]
+    return np.column_stack([best, np.full(n, n_clusters)]), ratio
+
+
+def _clearly_best(predicted: Sequence[Floats], weights: Floats) -> int:
+    """Return which log predictives of rows are best, or 0 if that lead may be chance."""
+    best = max(range(len(predicted)), key=lambda j: float(predicted[j] @ weights))
+    lead = (predicted[best] - predicted[0]) * weights
+    return best if lead.sum() > CLEAR * lead.std() * np.sqrt(lead.size) else 0
+
+
+def _change(log_weights: Floats, before: Floats) -> Floats:
+    """Return by what log weights changed; one that was -inf stays so."""
+    known = np.isfinite(before)
+    return np.where(known, log_weights, 0.0) - np.where(known, before, 0.0)
 
 
 def named(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,180 @@
+"""Short passes over some rows, from nothing, that tell where to start: concentration and scale.
+
+What clusters are like on the whole (words: their frequencies m) is taken, block by block, from the
+rows before the block. With m from the very rows that it predicts, a base measure under which no
+cluster can differ from m looks better than it is: short texts then end in a handful of clusters.
+
+The scale is the one that predicts the rows of the first blocks best, for every concentration that
+is tried. Concentrations are compared by the second half of the rows. At the start of a stream the
+largest wins that is within a standard error of the best: if it is too large, the clusters say so
+later, and it is learnt again from these; if it is too small, no clusters open that could speak for
+a larger one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bnpstream.engine.ascent import search
+from bnpstream.engine.partition import with_concentration
+from bnpstream.kernels.arrays import Floats
+from bnpstream.likelihoods import Batch
+from bnpstream.mixture import MixtureState, Model
+from bnpstream.priors import Prior
+
+STARTS = (1.0, 10.0, 100.0)
+"""Concentrations that are tried, besides the one given, where it is learnt."""
+MOST_ROWS, SCALE_ROWS = 500, 250
+"""Rows that are looked at, at most; of these, rows that decide on the scale."""
+HALVINGS = 4
+"""Blocks end after 1/16, 1/8, 1/4, 1/2 and all of the rows."""
+FACTOR, STEPS, TOLL = 3.0, 6, 1.0
+"""Of the search for a scale. A larger one must be worth so many nats, a step."""
+DOUBT = 1.0
+"""Standard errors by which the first start may be behind the best one."""
+LEAST_ROWS = 40
+"""With fewer rows to compare, the best one wins."""
+
+
+@dataclass
+class Start:
+    """One concentration and scale, and how it went.
+
+    Attributes
+    ----------
+    prior : Prior
+        With this concentration.
+    scale : float
+        Of the base measure, relative to the guess.
+    state : MixtureState
+        The posterior of the rows so far.
+    log_evidence : list of ndarray
+        Log predictive of every row one step ahead, block by block.
+    """
+
+    prior: Prior
+    scale: float
+    state: MixtureState
+    log_evidence: list[Floats] = field(default_factory=list)
+
+    @property
+    def later(self) -> Floats:
+        """Return the log predictives of the second half of the rows."""
+        rows = np.concatenate(self.log_evidence)
+        return rows[rows.size // 2 :]
+
+    def lead(self, other: "Start") -> tuple[float, float]:
+        """Return by how much this one predicts better than another, and the standard error."""
+        lead = self.later - other.later
+        return float(lead.sum()), float(lead.std() * np.sqrt(lead.size))
+
+
+class Rehearsal:
+    """Tries starts on some rows.
+
+    Parameters
+    ----------
+    absorb : callable
+        (model, state, batch) -> log predictives of the rows, absorbed one after the other.
+    guess : Model
+        The base measure to begin with.
+    rows : Batch
+        Rows to look at.
+    totals : ndarray, optional
+        Of the statistics of earlier rows. Without them the first block has to do with its own, and
+        does not count.
+    """
+
+    def __init__(
+        self,
+        absorb: Callable[[Model, MixtureState, Batch], Floats],
+        guess: Model,
+        rows: Batch,
+        totals: Floats | None = None,
+    ) -> None:
+        self._absorb, self._guess = absorb, guess
+        self._n_statistics, self._paired = rows.n_statistics, guess.likelihood.paired
+        n, n_located = len(rows), guess.likelihood.n_located
+        ends = sorted({0, *(n >> k for k in range(HALVINGS + 1))})
+        self._parts = [rows.part(*bounds) for bounds in pairwise(ends)]
+        before = np.zeros(n_located) if totals is None else totals
+        self._located = []
+        for number, part in enumerate(self._parts):
+            known = part.totals(n_located) if totals is None and number == 0 else before
+            self._located.append(guess.likelihood.relocated(known))
+            before = before + part.totals(n_located)
+        self._n_early = max(1, sum(end <= SCALE_ROWS for end in ends[1:]))
+        self._first_counts = totals is not None
+
+    def begin(self, prior: Prior, scale: float) -> Start:
+        """Return a start after the rows that decide on the scale."""
+        state = MixtureState(self._n_statistics, paired=self._paired)
+        start = Start(prior, scale, state)
+        self._go_on(start, 0, self._n_early)
+        return start
+
+    def end(self, start: Start) -> Start:
+        """Return a start after all rows."""
+        self._go_on(start, len(start.log_evidence), len(self._parts))
+        return start
+
+    def _go_on(self, start: Start, first: int, last: int) -> None:
+        for part, located in zip(self._parts[first:last], self._located[first:last], strict=True):
+            model = Model(start.prior, located.rescaled(start.scale))
+            start.log_evidence.append(self._absorb(model, start.state, part))
+
+    def best(self, doubt: float = 0.0) -> Start:
+        """Return the start that the rows speak for.
+
+        Parameters
+        ----------
+        doubt : float
+            Of the starts that are behind the best by no more than so many standard errors, take
+            the one with the largest concentration.
+        """
+        found: list[Start] = []
+        for prior in starting(self._guess):
+            found.append(self._best_scale(prior, found[-1].scale if found else 1.0))
+        return chosen(found, doubt)
+
+    def _best_scale(self, prior: Prior, near: float) -> Start:
+        tried: dict[float, Start] = {}
+
+        def score(scale: float) -> float:
+            start = tried[scale] = self.begin(prior, scale)
+            counted = start.log_evidence[0 if self._first_counts else 1 :]
+            return float(sum(rows.sum() for rows in counted))
+
+        top = search(score, near, FACTOR, STEPS, TOLL)
+        nearest = min(tried, key=lambda scale: abs(np.log(scale / top)))
+        start = self.end(tried[nearest])
+        start.scale = top
+        return start
+
+
+def starting(model: Model) -> list[Prior]:
+    """Return the prior with every concentration that is tried, in order.
+
+    Only words need several. In a new cluster a short text is as likely as in one that is there,
+    and few open if the concentration is small. A row of cells that is far from all clusters opens
+    one at any concentration, and a large one only opens clusters side by side.
+    """
+    prior: Any = model.prior
+    if "concentration" not in prior.learn or model.likelihood.n_located == 0:
+        return [prior]
+    return [with_concentration(prior, a) for a in sorted({prior.concentration, *STARTS})]
+
+
+def chosen(starts: Sequence[Start], doubt: float) -> Start:
+    """Return the last of some starts that is not behind the best by more than the doubt."""
+    best = max(starts, key=lambda start: float(start.later.sum()))
+    if best.later.size < LEAST_ROWS:
+        return best
+    for start in reversed(starts):
+        lead, error = best.lead(start)
+        if lead <= doubt * error:
+            return start
+    return best
