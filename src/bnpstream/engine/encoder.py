@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from bnpstream.engine.codec import decode, encode
+from bnpstream.engine.wording import are_texts
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import MixtureState
@@ -122,6 +123,10 @@ class Encoder(ABC):
         """Return posterior means of the columns that are known, shape (K, columns)."""
         return means
 
+    def counts(self, statistics: csr_array) -> csr_array:
+        """Return how often clusters have every word that is known, given their statistics."""
+        return statistics[:, :-1]
+
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
         """Return the statistics of some slots as the likelihood's methods expect them."""
         return state.rows(slots)
@@ -185,6 +190,7 @@ class FixedColumns(Encoder):
 
     def check(self, rows: Any) -> Any:
         """Return the rows if the likelihood can take them, whatever it leaves open."""
+        _refuse_texts(rows)
         self.likelihood.check_rows(rows)
         return rows
 
@@ -197,6 +203,7 @@ class FixedColumns(Encoder):
 
     def prepared(self, rows: Any) -> Batch:
         """Return the rows encoded."""
+        _refuse_texts(rows)
         return self._likelihood.encode(rows)
 
     def part(self, rows: Batch, start: int, stop: int) -> Batch:
@@ -236,3 +243,12 @@ class FixedColumns(Encoder):
     ) -> "FixedColumns":
         """Return the encoder of a saved likelihood."""
         return cls(decode(document["likelihood"], classes))
+
+
+def _refuse_texts(rows: Any) -> None:
+    """Raise ValueError if rows are texts, where columns are fixed."""
+    if are_texts(rows):
+        raise ValueError(
+            "X has 1 dimension and holds texts, but the rows so far had columns: give rows with "
+            "these columns, or fit a model of its own to texts"
+        )

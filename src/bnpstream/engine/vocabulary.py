@@ -1,19 +1,34 @@
 """Documents over a vocabulary that grows: words are known from the first document that has them."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Arrays, Document, Encoder, Informed, Listed
+from bnpstream.engine.wording import (
+    Waiting,
+    Wording,
+    are_texts,
+    as_texts,
+    uninformative,
+    without,
+)
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
+from bnpstream.likelihoods.bursty import strength_of_topics
 from bnpstream.likelihoods.documents import LENGTH, as_documents
 from bnpstream.likelihoods.documents import Document as Words
-from bnpstream.likelihoods.vocabulary import require_words
+from bnpstream.likelihoods.vocabulary import BurstyVocabulary, packed, require_words, unpacked
 from bnpstream.mixture import MixtureState
+from bnpstream.sources.formats.tokenizer import TextCounter
+
+PLAIN = Wording()
+"""Every word counts."""
 
 
 class GrowingVocabulary(Encoder):
@@ -30,16 +45,35 @@ class GrowingVocabulary(Encoder):
         A; by default it is learnt if `spread` is open, else .15 `spread`.
     learn_total : bool
         Whether A is learnt where both are open.
+    wording : Wording
+        What is made of texts, and which words count.
+    bursty : bool
+        Whether documents repeat their words (`BurstyMultinomial`). Their s is learnt then, and A,
+        where it is not given, is worth the words of fifty of the first documents.
     """
 
     name = "vocabulary"
 
     def __init__(
-        self, spread: float | None = None, total: float | None = None, *, learn_total: bool = True
+        self,
+        spread: float | None = None,
+        total: float | None = None,
+        *,
+        learn_total: bool = True,
+        wording: Wording = PLAIN,
+        bursty: bool = False,
     ) -> None:
         self.spread, self.total, self.learn_total = spread, total, learn_total
+        self.bursty = bursty
         self.vocabulary = Vocabulary(OpenVocabulary(1.0 if spread is None else spread, total))
-        self._informed = spread is not None
+        self._word_by(wording)
+
+    def _word_by(self, wording: Wording) -> None:
+        """Take over which words count; nothing is known of any so far."""
+        self.wording, self.stop_words = wording, wording.known_stop_words
+        known = self.spread is not None and self.stop_words is not None
+        self._informed = known and not self.bursty
+        self._waiting, self._counter = Waiting(), TextCounter(wording.ngrams)
 
     @property
     def likelihood(self) -> Likelihood:
@@ -52,7 +86,7 @@ class GrowingVocabulary(Encoder):
 
     @property
     def is_informed(self) -> bool:
-        """Return whether the spread is known."""
+        """Return whether nothing is left open."""
         return self._informed
 
     def n_statistics(self, rows: Listed) -> int:
@@ -61,32 +95,71 @@ class GrowingVocabulary(Encoder):
 
     def check(self, rows: Any) -> list[Words]:
         """Return documents as counts of words."""
-        return list(as_documents(rows))
+        return list(self._counted(rows))
+
+    def _counted(self, rows: Any) -> Sequence[Words]:
+        """Return documents as counts of words; texts are cut into words first."""
+        if getattr(rows, "ndim", 1) == 2 and rows.dtype.kind in "biufc":
+            raise ValueError(
+                "X is a matrix of numbers, but rows are documents: give texts, lists of words or "
+                "dicts of counts; StreamingMixture clusters counts by column"
+            )
+        return as_documents(self._counter(as_texts(rows)) if are_texts(rows) else rows)
 
     def informed(self, first: list[Words]) -> Informed:
-        """Take the spread, and a guess of the total, from the words of the first documents."""
-        spread = max(len(set().union(*first)), 1)
-        self.vocabulary, self._informed = Vocabulary(OpenVocabulary(spread, self.total)), True
-        if self.total is not None or not self.learn_total:
+        """Take what is open from the words of the first documents: stop words, spread, total."""
+        if self.stop_words is None:
+            self.stop_words = uninformative(first)
+        first = self._frequent(without(first, self.stop_words))
+        spread = self.spread or max(len(set().union(*first)), 1)
+        base = OpenVocabulary(spread, self.total)
+        if self.bursty:
+            total = self.total or strength_of_topics(sum(map(len, first)), len(first))
+            base = BurstyVocabulary(spread, total)
+        self.vocabulary, self._informed = Vocabulary(base), True
+        self._waiting = Waiting()
+        is_given = self.total is not None or self.spread is not None or not self.learn_total
+        if is_given and not self.bursty:
             return Informed(self.likelihood, None)
         self.vocabulary.add(first)
         batch = self.vocabulary.batch(first)
         return Informed(self.vocabulary.likelihood.guessed(batch), batch)
 
+    def _frequent(self, documents: list[Words]) -> list[Words]:
+        """Return documents with the words that come often enough in them all."""
+        if self.wording.min_count == 1:
+            return documents
+        counts = Counter[Any]()
+        for document in documents:
+            counts.update(document)
+        rare = (word for word, count in counts.items() if count < self.wording.min_count)
+        return without(documents, frozenset(rare))
+
     def prepared(self, rows: Any) -> Listed:
-        """Return documents as counts of words."""
-        return Listed(as_documents(rows))
+        """Return documents as counts of words, stop words left out."""
+        documents = self._counted(rows)
+        return Listed(without(documents, self.stop_words) if self.stop_words else documents)
 
     def part(self, rows: Listed, start: int, stop: int) -> Batch:
         """Return some documents, whose words are known from then on."""
         some = rows.rows[start:stop]
+        least, known = self.wording.min_count, self.vocabulary.numbers
+        if least > 1:
+            some = self._waiting.admitted(some, known, least)
         self.vocabulary.add(some)
         batch = self.vocabulary.batch(some)
         return batch if rows.weights is None else batch.weighted(rows.weights[start:stop])
 
     def view(self, rows: Listed) -> Batch:
-        """Return documents; words that are not known count as unknown."""
-        return self.vocabulary.batch(rows.rows)
+        """Return documents; words that are not known count as unknown.
+
+        Where words count from a later occurrence on, those that are not known do not count at all.
+        """
+        documents = rows.rows
+        if self.wording.min_count > 1:
+            known = self.vocabulary.numbers
+            documents = [{w: x for w, x in row.items() if w in known} for row in documents]
+        return self.vocabulary.batch(documents)
 
     def words(self) -> Sequence[Hashable]:
         """Return the words so far."""
@@ -95,6 +168,10 @@ class GrowingVocabulary(Encoder):
     def means(self, means: Floats) -> Floats:
         """Return the probabilities of known words; those not seen so far come first."""
         return means[:, 1:]
+
+    def counts(self, statistics: csr_array) -> csr_array:
+        """Return how often clusters have every known word."""
+        return statistics[:, 1 : len(self.vocabulary) + 1]
 
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
         """Return the statistics of some clusters: unknown words, known ones, length."""
@@ -113,7 +190,16 @@ class GrowingVocabulary(Encoder):
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the words and what each has of the base measure."""
         document["spread"], document["total"] = encode(self.spread), encode(self.total)
-        document["learn_total"] = self.learn_total
+        document["learn_total"], document["bursty"] = self.learn_total, self.bursty
+        if self.wording != PLAIN:
+            document["wording"] = {
+                "ngrams": self.wording.ngrams,
+                "stop_words": _listed(self.wording.stop_words),
+                "min_count": self.wording.min_count,
+                "found": _listed(self.stop_words),
+            }
+            arrays |= packed("rare", require_words(self._waiting))
+            arrays["rare.counts"] = np.fromiter(self._waiting.values(), np.int64)
         if self._informed:
             document["base"] = encode(self.vocabulary.base)
             arrays |= self.vocabulary.arrays()
@@ -123,8 +209,25 @@ class GrowingVocabulary(Encoder):
         cls, document: Document, arrays: Arrays, classes: Iterable[type] = ()
     ) -> "GrowingVocabulary":
         """Return the encoder with its words."""
-        encoder = cls(document["spread"], document["total"], learn_total=document["learn_total"])
+        encoder = cls(
+            document["spread"],
+            document["total"],
+            learn_total=document["learn_total"],
+            bursty=document.get("bursty", False),  # earlier versions had none
+        )
+        if "wording" in document:
+            given = dict(document["wording"])
+            found = given.pop("found")
+            encoder._word_by(Wording(**given))
+            encoder.stop_words = None if found is None else frozenset(found)
+            counts = arrays["rare.counts"].tolist()
+            encoder._waiting.update(zip(unpacked("rare", arrays), counts, strict=True))
         if "base" in document:
             encoder.vocabulary = Vocabulary.of(decode(document["base"]), arrays)
             encoder._informed = True
         return encoder
+
+
+def _listed(words: Any) -> Any:
+    """Return words as JSON: in order, so that it is always the same."""
+    return words if words is None or isinstance(words, str) else sorted(words)

@@ -33,6 +33,9 @@ class Options:
     hash_bits: int | None = option(
         "Texts become counts over 2^N columns.", "their vocabulary grows"
     )
+    ngrams: int = option(
+        "Up to this many words in a row of a text are a word too.", value=1, least=1
+    )
     delimiter: str | None = option("Between the fields of a CSV line.", "guessed")
     header: bool | None = option(
         "Whether a CSV file begins with names.", "guessed", flag="--header/--no-header"

@@ -217,6 +217,8 @@ class Schema:
     fields : dict
         Where a format has named fields or columns: which hold "id", "text", "counts", "time". A
         CSV file adds its "delimiter", and "header" where it has one.
+    ngrams : int
+        Up to so many words in a row of a text are a word too.
     """
 
     format: str
@@ -225,3 +227,4 @@ class Schema:
     names: tuple[str, ...] | None = None
     types: tuple[str, ...] | None = None
     fields: dict[str, str] = field(default_factory=dict)
+    ngrams: int = 1

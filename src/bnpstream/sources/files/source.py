@@ -136,6 +136,12 @@ class FileSource(Source):
                     f"time_field is {self.options.time_field!r}, but records of the format {name} "
                     "have no fields: give JSON lines, CSV, Parquet or Arrow, or count rows"
                 )
+            is_text = schema.kind != "table" and (name == "text" or "text" in schema.fields)
+            if self.options.ngrams > 1 and not is_text:
+                raise ValueError(
+                    f"ngrams is {self.options.ngrams}, but these records have no texts to cut into "
+                    "words: leave it out, or name the text_field"
+                )
             self._opened = at, reader(file, schema, self.options)
         except BaseException:
             file.close()

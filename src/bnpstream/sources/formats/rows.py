@@ -106,7 +106,7 @@ class TextRows:
     """
 
     def __init__(self, schema: Schema) -> None:
-        self._count, self._documents = TextCounter(), DocumentRows(schema)
+        self._count, self._documents = TextCounter(schema.ngrams), DocumentRows(schema)
         self._is_open, self._n_columns = schema.kind == "documents", schema.n_features or 0
         self._lexicon: object = None
         self._columns = np.empty(0, np.int32)

@@ -89,12 +89,13 @@ def document_schema(name: str, fields: dict[str, str], options: Options) -> Sche
         raise ValueError("vocab and hash_bits are both given: give one of them, or neither")
     if options.vocab is not None:
         names = tuple(read_vocabulary(options.vocab))
-        return Schema(name, "counts", len(names), names, fields=fields)
+        return Schema(name, "counts", len(names), names, fields=fields, ngrams=options.ngrams)
     if options.hash_bits is not None:
         if not 1 <= options.hash_bits <= 30:
             raise ValueError(f"hash_bits is {options.hash_bits}: give 1 to 30")
-        return Schema(name, "counts", 1 << options.hash_bits, fields=fields)
-    return Schema(name, "documents", fields=fields)
+        n_columns = 1 << options.hash_bits
+        return Schema(name, "counts", n_columns, fields=fields, ngrams=options.ngrams)
+    return Schema(name, "documents", fields=fields, ngrams=options.ngrams)
 
 
 def _table_schema(

@@ -27,19 +27,24 @@ PLAIN_TEXTS = 2048
 _ascii_words = re.compile(r"\w\w+", re.ASCII).findall
 
 
-def count_words(text: str) -> dict[str, int]:
+def count_words(text: str, ngrams: int = 1) -> dict[str, int]:
     """Return how often each word of a text occurs.
 
     A word is two or more letters, digits or underscores in a row, in lower case. Marks that belong
     to a letter, as in Hindi, are part of the word; however an accent is spelled, it is the same
-    word.
+    word. Up to `ngrams` words in a row are words too.
 
     Examples
     --------
     >>> count_words("The house, the House: a café!")
     {'the': 2, 'house': 2, 'café': 1}
+    >>> count_words("New York", ngrams=2)
+    {'new': 1, 'york': 1, 'new york': 1}
     """
     words = _ascii_words(text.lower()) if text.isascii() else _any_words().findall(_lower(text))
+    single = len(words)
+    for n in range(2, ngrams + 1):
+        words += [" ".join(words[i : i + n]) for i in range(single - n + 1)]
     counts: dict[str, int] = {}
     for word in words:  # faster than a Counter for as few words as a document has
         counts[word] = counts.get(word, 0) + 1
@@ -75,7 +80,12 @@ def _classes() -> NDArray[np.uint8]:
 
 
 class TextCounter:
-    """Counts the words of texts: in compiled code, where there are many.
+    """Counts the words of texts: in compiled code, where there are many and no n-grams.
+
+    Parameters
+    ----------
+    ngrams : int
+        Up to so many words in a row are words too.
 
     Examples
     --------
@@ -86,14 +96,15 @@ class TextCounter:
     n_texts: ClassVar[int] = 0
     """Texts that were counted in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, ngrams: int = 1) -> None:
+        self._ngrams = ngrams
         self._lexicon: Any = None
 
     def __call__(self, texts: Sequence[str]) -> Bags | list[dict[str, int]]:
         """Return how often each word of every text occurs."""
         TextCounter.n_texts += len(texts)
-        if TextCounter.n_texts <= PLAIN_TEXTS:
-            return [count_words(text) for text in texts]
+        if TextCounter.n_texts <= PLAIN_TEXTS or self._ngrams > 1:
+            return [count_words(text, self._ngrams) for text in texts]
         if self._lexicon is None or len(self._lexicon) >= CACHED_WORDS:
             from bnpstream.kernels.text.lexicon import Lexicon  # here, as numba comes with it
 
