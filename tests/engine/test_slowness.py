@@ -18,7 +18,12 @@ def wide(D):
     return Gaussian(mean=np.zeros(D), covariance=np.eye(D))
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "auto", wide(WIDE)])
+def test_auto_takes_no_wide_covariance():
+    rows = np.random.default_rng((19, 1)).normal(size=(5, WIDE))
+    assert not isinstance(StreamingMixture().fit(rows).likelihood_, Gaussian)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", wide(WIDE)])
 def test_a_wide_covariance_warns_before_the_first_row(likelihood):
     """Warnings are errors here: nothing of the rows is in the posterior when this one comes."""
     rows = np.random.default_rng((19, 1)).normal(size=(5, WIDE))

@@ -14,6 +14,7 @@ from bnpstream.engine.settings import Settings
 from bnpstream.engine.snapshot import Snapshot, restore, snapshot
 from bnpstream.engine.stream import Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
+from bnpstream.engine.wording import Wording, are_texts
 
 announce_compilation()
 
@@ -33,6 +34,8 @@ __all__ = [
     "Stream",
     "Trial",
     "UnknownClassError",
+    "Wording",
+    "are_texts",
     "labels_of",
     "require_whole",
     "resolve_likelihood",

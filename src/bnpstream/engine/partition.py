@@ -69,11 +69,16 @@ def log_posterior(prior: Prior, state: MixtureState) -> float:
 
 def _at_best_concentration(prior: Prior, state: MixtureState) -> Prior:
     def loss(log_a: float) -> float:
-        return -log_posterior(_with(prior, concentration=math.exp(log_a)), state)
+        return -log_posterior(with_concentration(prior, math.exp(log_a)), state)
 
     bounds = (math.log(LEAST), math.log(max(state.total_mass, 2.0)))
     best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": TOLERANCE})
-    return _with(prior, concentration=math.exp(float(best.x)))
+    return with_concentration(prior, math.exp(float(best.x)))
+
+
+def with_concentration(prior: Prior, concentration: float) -> Prior:
+    """Return a prior with another concentration."""
+    return _with(prior, concentration=concentration)
 
 
 def _with(prior: Prior, **parameters: float) -> Prior:

@@ -12,6 +12,7 @@ from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
 from bnpstream.likelihoods import Batch
+from bnpstream.likelihoods.telling import Telling, telling_words
 from bnpstream.mixture import (
     KernelArguments,
     MixtureState,
@@ -65,9 +66,19 @@ class Posterior(NamedTuple):
         mean: Floats = self.means(self.order[k : k + 1])[0]
         return mean
 
-    def statistic(self, k: int, column: int) -> float:
-        """Return one of the summed statistics of a cluster; -1 is the last."""
-        return float(self.state.candidates[self.order[k : k + 1], [column]].sum())
+    def telling(self, n: int, groups: NDArray[np.integer] | None = None) -> list[Telling]:
+        """Return the n words that tell every cluster, or group of clusters, apart.
+
+        Parameters
+        ----------
+        n : int
+            Words of each.
+        groups : ndarray of shape (K,), optional
+            Group of every cluster in the order of `ids`, from 0 on; by default each is its own.
+        """
+        order = self.order
+        counts = self.encoder.counts(self.state.sparse_rows(order))
+        return telling_words(counts, self.state.masses[order], n, groups)
 
     def log_joint(
         self, batch: Batch, *, log_cut: float = NEGLIGIBLE, new: bool = True

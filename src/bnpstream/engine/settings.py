@@ -80,6 +80,10 @@ class Settings:
         Rows of a block, where `staleness` is not 0.
     learn_threads : int
         Threads that absorb blocks; the result does not depend on it.
+    n_topics : int, optional
+        Topics wanted; by default as many as the data ask for.
+    granularity : float
+        By what the number of topics found is multiplied.
     """
 
     prefix_rows: int = 500
@@ -102,6 +106,8 @@ class Settings:
     staleness: int = 0
     block_rows: int = 16_384
     learn_threads: int = 1
+    n_topics: int | None = None
+    granularity: float = 1.0
 
     def check(self, prior: Prior) -> None:
         """Raise ValueError for a setting that cannot be, also where it is not used."""
@@ -110,6 +116,11 @@ class Settings:
             raise ValueError(
                 f'engine must be "auto", "compiled" or "reference", got {self.engine!r}'
             )
+        if self.n_topics is not None:
+            require_whole("n_topics", self.n_topics, 1)
+        fine: Any = self.granularity
+        if not (isinstance(fine, Real) and 0.0 < float(fine) < np.inf):
+            raise ValueError(f"granularity must be a finite number > 0, got {fine!r}")
         value: Any = self.half_life
         if value is not None and not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
             raise ValueError(

@@ -77,6 +77,7 @@ def snapshot(stream: Stream) -> Snapshot:
             stream.learner.save_into(document, arrays)
         arrays |= state_arrays(stream.state) | lineage_arrays(stream.lineage)
         arrays |= window_arrays(stream.window)
+        stream.finder.save_into(document, arrays)
         if stream.rounds.parts:
             arrays |= {f"waiting.{k}": x for k, x in stream.rounds.rows().arrays().items()}
     return Snapshot(document, arrays)
@@ -121,6 +122,7 @@ def restore(
         if document["finishing"] is not None:
             stage, progress = document["finishing"]
             stream.progress = (stage, window.Progress(*progress))
+        stream.finder = stream.finder.loaded(document, arrays)
         if waiting := named(arrays, "waiting."):
             stream.rounds = Rounds([encoder.likelihood.batch_of(waiting)])
     return stream

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy, deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from bnpstream.engine.absorption import Absorption, Checked, Told
 from bnpstream.engine.checks import require_stamps, require_weights
-from bnpstream.engine.encoder import Encoder
+from bnpstream.engine.encoder import Encoder, FixedColumns
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.notice import warn_of_slowness
@@ -19,16 +20,23 @@ from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix
 from bnpstream.engine.revisits import finishing, refine
 from bnpstream.engine.settings import Settings
+from bnpstream.engine.topics import TopicFinder, Topics, keeps_rows
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import Clock, Ticks
 from bnpstream.inference.merge import join_into
+from bnpstream.inference.topics import by_mass
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Record
-from bnpstream.kernels.arrays import Floats
+from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
 from bnpstream.mixture.window import Window
-from bnpstream.priors import Prior
+from bnpstream.priors import NAMED_PRIORS, Prior
+
+NEVER = 2**62
+"""More rows than come."""
+LEAST_MEANS = 64
+"""Clusters whose means are worth clustering: fewer say little of what their family is."""
 
 
 class Stream:
@@ -65,6 +73,8 @@ class Stream:
         Rows that can still be revisited, and what every row contributed.
     rounds : Rounds
         Rows that wait until there are enough to be absorbed side by side (`staleness`).
+    finder : TopicFinder
+        Finds topics, and holds those found last.
     lineage : list of Event
         Births, merges, deaths and retirements since the start.
     epochs : list of Epoch
@@ -81,6 +91,7 @@ class Stream:
     ) -> None:
         self.encoder, self.phase = encoder, Phase.EMPTY
         self.prefix, self.window, self.rounds = Prefix(), Window(), Rounds()
+        self.finder = TopicFinder(groups_of_means)
         self.learner: Learner | None = None
         self.clock: Clock | None = None
         self.lineage: list[Event] = []
@@ -104,6 +115,7 @@ class Stream:
         other.lineage, other.epochs, other.last = [], [], None
         other.rounds, other._told = Rounds(self.rounds.parts), Told()
         other._loops, other._provisional = Loops(self.settings), None
+        other.finder = replace(self.finder.forgetful(), n_next=NEVER)
         return other
 
     def resume(self, state: MixtureState, kept: Window, lineage: list[Event]) -> None:
@@ -135,6 +147,7 @@ class Stream:
         self.settings, self._prior = settings, used
         self.schedule = settings.schedule(all_rows=all_rows)
         self._loops, self._provisional = Loops(settings), None
+        self.finder.n_topics, self.finder.granularity = settings.n_topics, settings.granularity
         if prior is not None:
             self._given_prior = prior
             self._follow_prior()
@@ -251,8 +264,12 @@ class Stream:
     @property
     def posterior(self) -> Posterior:
         """Return what can be read off the posterior; while rows wait, a throw-away one."""
-        stream = self.answering
-        return Posterior(stream.model, stream.state, stream.encoder, stream.kernel)
+        return self.answering._own_posterior
+
+    @property
+    def _own_posterior(self) -> Posterior:
+        """Return what can be read off the rows absorbed so far, whether or not others wait."""
+        return Posterior(self.model, self.state, self.encoder, self.kernel)
 
     @property
     def answering(self) -> "Stream":
@@ -392,6 +409,7 @@ class Stream:
         self._adopt(model)
         self.learner, self._state = learner, state
         self.window, self.rounds, self.lineage, self.clock = Window(), Rounds(), [], None
+        self.finder = self.finder.forgetful()
         self.phase = Phase.RUNNING
 
     def _is_by_time(self) -> bool | None:
@@ -450,20 +468,67 @@ class Stream:
         """Absorb rows; stop where something is learnt, or where columns are added."""
         start, learner, encoder, state = 0, self.learner, self.encoder, self.state
         while start < n:
+            self._find_topics_in_time()
             stop = min(start + room(start), n)
             if learner is not None:
                 n_seen = state.n_observations
                 stop = min(stop, start + learner.room(n_seen))
+            stop = min(stop, start + self.finder.n_next - state.n_observations)
             batch = part(start, stop)
             if learner is not None and n_seen >= learner.n_next - learner.n_probe:
                 learner.watch(self.trial, self.model, batch, state)
-            yield from self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
+            yield from self._noted(
+                batch, self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
+            )
             start = stop
             if learner is not None and state.n_observations >= learner.n_next:
                 better = learner.again(self.trial, self.model, state)
                 if better is not None:
                     self._adopt(better)
             encoder.grow(state, self.window)
+        self._find_topics_in_time()
+
+    def _noted(self, batch: Batch, outcomes: Iterable[window.Outcome]) -> Iterator[window.Outcome]:
+        """Yield outcomes; rows that were absorbed may be grouped into topics later."""
+        if not self._keeps_rows:
+            yield from outcomes
+            return
+        ids: list[Any] = []
+        try:
+            for outcome in outcomes:
+                if isinstance(outcome, Record):
+                    ids.append(outcome.rows.ids)
+                yield outcome
+        finally:
+            if ids:
+                self.finder.memory.add(batch, np.concatenate(ids))
+
+    @property
+    def _keeps_rows(self) -> bool:
+        """Return whether a sample of rows is kept for topics."""
+        settings = self.settings
+        plain = settings.half_life is None and settings.max_memory is None
+        return plain and keeps_rows(self.likelihood)
+
+    def _find_topics_in_time(self) -> None:
+        """Find topics if so many rows have been seen; after an interrupt, before the next row."""
+        if self.state.n_observations >= self.finder.n_next:
+            self._find_topics()
+
+    def _find_topics(self) -> None:
+        """Find topics now, and file what became of those before."""
+        self.lineage += self.finder.again(self._own_posterior)
+
+    @property
+    def topics(self) -> Topics:
+        """Return the topics found last; of a stream too short for any, a throw-away search."""
+        stream = self.answering if self.waits else self
+        if stream.finder.due:
+            stream._find_topics()
+        found = stream.finder.topics
+        if found is None:
+            found, _ = stream.finder.search(stream._own_posterior)
+        return found
 
     def _outcomes(self, batch: Batch, ticks: Ticks | None) -> Iterable[window.Outcome]:
         """Absorb rows by the schedule."""
@@ -514,6 +579,7 @@ class Stream:
         if self.learner is not None:
             self._adopt_prior(self.learner.at_the_end(self.trial, self._prior, self.state))
         yield from finishing(self, began)
+        self.finder.due = True
 
     def refine(self, rows: Any, weights: Any = None, *, n_sweeps: int = 1) -> None:
         """Revisit all rows of the stream, given again in the same order (needs `keep_sites`).
@@ -541,3 +607,27 @@ class Stream:
             if id != group and id in left:
                 other.lineage.append(join_into(other.state, [other.window.sites], group, id))
         return other
+
+
+def groups_of_means(posterior: Posterior) -> Integers | None:
+    """Return groups of clusters by their means: a stream of these, the heaviest cluster first.
+
+    Every cluster is one row, however many rows it has; their family is `Likelihood.of_means`, and
+    what it leaves open is learnt from them.
+
+    Returns
+    -------
+    groups : ndarray of shape (K,) or None
+        By slot, numbered from the heaviest; None for a family that has no such means.
+    """
+    family, state = posterior.model.likelihood.of_means(), posterior.state
+    if family is None or state.n_clusters < LEAST_MEANS:
+        return None
+    order = np.argsort(-state.masses, kind="stable")
+    rows = posterior.means(order)
+    stream = Stream(NAMED_PRIORS["dp"], FixedColumns(family), Settings(prefix_rows=len(rows)))
+    stream.absorb(rows)
+    stream.finish()
+    groups = np.empty(len(rows), np.int64)
+    groups[order] = stream.posterior.best(stream.view(rows))
+    return by_mass(groups, state.masses)

@@ -82,7 +82,7 @@ class Odds:
     def _table(self, some: Integers, others: Integers) -> Floats:
         one, other = np.repeat(some, others.size), np.tile(others, some.size)
         prior = self._prior(one, other).reshape(some.size, -1)
-        return np.stack([self.pool.odds(i, others) for i in some]) + prior
+        return self.pool.table(some, others) + prior
 
     def _prior(self, one: Any, other: Integers) -> Floats:
         """Return the prior's log odds of joining clusters that share no row."""

@@ -127,11 +127,11 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     odds = Odds(model, state, pool_of(model, state))
     groups = _settle(odds, _start(odds, n_groups))
     found = int(groups.max()) + 1
-    inside = [list(_joins(odds, np.flatnonzero(groups == g))) for g in range(found)]
+    inside = [list(best_joins(odds, np.flatnonzero(groups == g))) for g in range(found)]
     joins = list(_in_turn(inside))
     left = np.setdiff1d(np.arange(K), [join.j for join in joins])
     left = left[np.argsort(groups[left])]  # the last cluster of every group
-    for join in _joins(odds.summed(groups, found), np.arange(found)):
+    for join in best_joins(odds.summed(groups, found), np.arange(found)):
         joins.append(Join(int(left[join.i]), int(left[join.j]), join.log_odds))
     order = np.argsort(state.ids)
     node = np.argsort(order)  # by slot: clusters are nodes in the order of their ids
@@ -143,7 +143,7 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     return MergeTree(state.ids[order], state.masses[order], children, log_odds)
 
 
-def _joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
+def best_joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
     """Join the best pair of some clusters until `n_left` are left; the heavier one survives.
 
     Every cluster keeps the partner with the best odds. A join changes the odds of one cluster, so
@@ -187,7 +187,7 @@ def _start(odds: Odds, n_groups: int) -> Integers:
     heavy = np.argsort(-odds.masses, kind="stable")[: max(MOST_STARTED, 4 * n_groups)]
     members = np.full(odds.masses.size, NOWHERE)
     members[heavy] = heavy
-    for join in _joins(odds, heavy, n_groups):
+    for join in best_joins(odds, heavy, n_groups):
         members[members == join.j] = join.i
     members[heavy] = np.unique(members[heavy], return_inverse=True)[1]
     return members

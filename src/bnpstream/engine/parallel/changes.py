@@ -148,7 +148,11 @@ class Added(NamedTuple):
         masses, log_vacancy = new.masses[slots], new.log_vacancy[slots]
         masses[: known.size] -= old.masses[known]
         log_vacancy[: known.size] -= old.log_vacancy[known]
-        births = [event.n_observations for event in events if event.kind == "birth"]
+        births = [
+            event.n_observations
+            for event in events
+            if event.kind == "birth" and event.level == "cluster"
+        ]
         return cls(
             old.ids[known],
             np.array(births, np.int64) - old.n_observations,

@@ -1,0 +1,167 @@
+"""A sample of the rows of a stream, the same for any split of the rows into calls."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.arrays import Floats, Integers
+from bnpstream.likelihoods import Batch
+
+Arrays = dict[str, NDArray[Any]]
+
+ENTRIES = 2**19
+"""Words of the rows that are kept, at most."""
+PENDING = 64
+"""Calls whose rows are put away at a time."""
+MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+"""Constants of splitmix64."""
+
+
+def row_keys(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return a hash of row numbers, by splitmix64: it decides which rows are kept."""
+    with np.errstate(over="ignore"):
+        z = (numbers.astype(np.uint64) + np.uint64(1)) * MIX[0]
+        z = (z ^ (z >> np.uint64(30))) * MIX[1]
+        z = (z ^ (z >> np.uint64(27))) * MIX[2]
+        return z ^ (z >> np.uint64(31))
+
+
+def require(arrays: Arrays, name: str, dtype: Any, size: int | None = None) -> NDArray[Any]:
+    """Return an array of a snapshot; ValueError if it has another type or size."""
+    array = arrays[name]
+    if array.dtype != dtype or array.ndim != 1 or size not in (None, array.size):
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+    return array
+
+
+def require_rows(arrays: Arrays, start: str, columns: str, values: str, n: int) -> None:
+    """Raise ValueError if arrays of a snapshot are not n compressed rows."""
+    indptr = arrays[f"{start}indptr"]
+    if indptr.dtype.kind != "i" or indptr.shape != (n + 1,):
+        raise ValueError(f"{start}indptr is {indptr.dtype} of shape {indptr.shape}")
+    found = arrays[f"{start}{columns}"]
+    if found.dtype.kind != "i" or found.ndim != 1 or found.min(initial=0) < 0:
+        raise ValueError(f"{start}{columns} are no columns")
+    counts = require(arrays, f"{start}{values}", np.float64, found.size)
+    if indptr[0] != 0 or indptr[-1] != found.size or (np.diff(indptr) < 0).any():
+        raise ValueError(f"{start}indptr does not go from 0 to {found.size}")
+    if not np.isfinite(counts).all():
+        raise ValueError(f"{start}{values} are not all finite")
+
+
+class Words(NamedTuple):
+    """Counts of words in compressed rows; the lengths of documents are left out."""
+
+    indptr: Integers
+    columns: NDArray[np.int64]
+    values: Floats
+
+    @classmethod
+    def of(cls, indptr: Any, columns: Any, values: Any) -> Self:
+        """Return rows whose last entry is their length."""
+        keep = np.ones(len(columns), np.bool_)
+        keep[np.asarray(indptr[1:], np.int64) - 1] = False
+        starts = np.asarray(indptr, np.int64) - np.arange(len(indptr))
+        return cls(starts, np.asarray(columns)[keep].astype(np.int64), np.asarray(values)[keep])
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """Return the rows of several, in order."""
+        found = list(parts)
+        sizes = [np.diff(part.indptr) for part in found]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
+        columns, values = (np.concatenate(x) for x in list(zip(*found, strict=True))[1:])
+        return cls(indptr, columns, values)
+
+    def chosen(self, rows: NDArray[np.bool_]) -> Self:
+        """Return some rows."""
+        keep = np.repeat(rows, np.diff(self.indptr))
+        sizes = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        return type(self)(indptr, self.columns[keep], self.values[keep])
+
+
+class Memory:
+    """A sample of the rows of a stream, and the cluster of each when it arrived.
+
+    A row is kept if the hash of its number is below a limit, which is halved as soon as the rows
+    kept have too many words. So the sample depends on the number of rows seen and on nothing else.
+
+    Attributes
+    ----------
+    n_seen : int
+        Rows seen.
+    """
+
+    def __init__(self) -> None:
+        self.n_seen, self._halvings = 0, 0
+        self._numbers, self._ids = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._words = Words(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
+        self._pending: list[tuple[Words, NDArray[np.int64]]] = []
+
+    def add(self, batch: Batch, ids: NDArray[np.int64]) -> None:
+        """Look at rows that were absorbed: the first of a batch, as many as have clusters."""
+        rows = batch.kernel_rows
+        words = Words.of(rows.indptr[: ids.size + 1], *self._entries(rows, ids.size))
+        self._pending.append((words, ids.copy()))
+        self.n_seen += ids.size
+        if len(self._pending) == PENDING or words.columns.size > ENTRIES // PENDING:
+            self._put_away()
+
+    @staticmethod
+    def _entries(rows: Any, n: int) -> tuple[Any, Any]:
+        return rows.indices[: rows.indptr[n]], rows.values[: rows.indptr[n]]
+
+    def _put_away(self) -> None:
+        """Keep what is to be kept of rows that were looked at."""
+        if not self._pending:
+            return
+        ids = np.concatenate([ids for _, ids in self._pending])
+        words = Words.joined(words for words, _ in self._pending)
+        numbers = np.arange(self.n_seen - ids.size, self.n_seen)
+        self._pending = []
+        self._take(numbers, ids, words)
+        while self._words.columns.size > ENTRIES:
+            self._halvings += 1
+            self._take(self._numbers[:0], self._ids[:0], None)
+
+    def _take(self, numbers: Integers, ids: Integers, words: Words | None) -> None:
+        """Add rows; those whose hash is above the limit are left out, old ones too."""
+        numbers, ids = np.append(self._numbers, numbers), np.append(self._ids, ids)
+        both = self._words if words is None else Words.joined([self._words, words])
+        kept = row_keys(numbers) >> np.uint64(64 - self._halvings) == 0 if self._halvings else None
+        if kept is not None:
+            numbers, ids, both = numbers[kept], ids[kept], both.chosen(kept)
+        self._numbers, self._ids, self._words = numbers, ids, both
+
+    def rows(self) -> tuple[Words, Integers]:
+        """Return the rows kept, and the ids of the clusters they arrived in."""
+        self._put_away()
+        return self._words, self._ids
+
+    def save_into(self, arrays: Arrays) -> None:
+        """Add the rows kept to a snapshot."""
+        self._put_away()
+        arrays["topics.memory.counters"] = np.array([self.n_seen, self._halvings])
+        arrays["topics.memory.numbers"], arrays["topics.memory.ids"] = self._numbers, self._ids
+        arrays |= {f"topics.memory.{k}": x for k, x in self._words._asdict().items()}
+
+    @classmethod
+    def load_from(cls, arrays: Arrays) -> "Memory":
+        """Return the rows that `save_into` added."""
+        memory = cls()
+        n_seen, halvings = require(arrays, "topics.memory.counters", np.int64, 2).tolist()
+        if n_seen < 0 or not 0 <= halvings < 64:
+            raise ValueError(f"topics.memory.counters: {n_seen} rows, {halvings} halvings")
+        memory.n_seen, memory._halvings = n_seen, halvings
+        n = require(arrays, "topics.memory.numbers", np.int64).size
+        require(arrays, "topics.memory.ids", np.int64, n)
+        require_rows(arrays, "topics.memory.", "columns", "values", n)
+        memory._numbers, memory._ids = (
+            arrays["topics.memory.numbers"],
+            arrays["topics.memory.ids"],
+        )
+        memory._words = Words(*(arrays[f"topics.memory.{k}"] for k in Words._fields))
+        return memory

@@ -1,0 +1,416 @@
+"""The topics of a stream: when they are found, what they are called, and which rows are in them.
+
+Topics are found at n = 1000, 4000, 16000, ... rows and at the end of a stream. They change no
+cluster. Between two such times a cluster or row belongs to the topic with the best score, so a new
+cluster has one as soon as it is born. Found again, topics are matched with those before by the
+units they share: ids keep their meaning, and births, splits and merges are in the lineage.
+
+What is grouped (`inference.topics`) are the clusters of the posterior, or rows. Rows of short texts
+say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
+more. Whether that is so the joint says: that of rows in topics against that of rows in clusters
+that have nothing in common. A sample of rows is kept for it, the same for any split into calls.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bnpstream.engine.row_sample import ENTRIES, Memory, Words, require, require_rows
+from bnpstream.inference.odds import Odds, pool_of
+from bnpstream.inference.topics import (
+    LEAST_COUNT,
+    Grouping,
+    Units,
+    damped,
+    few_apart,
+    grouped,
+    grouped_by_odds,
+    resized,
+    separate_evidence,
+    tables_of,
+)
+from bnpstream.kernels.arrays import Floats, Integers
+from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods.words import WordLikelihood
+from bnpstream.mixture import Event
+
+if TYPE_CHECKING:
+    from bnpstream.engine.posterior import Posterior
+
+Arrays = dict[str, NDArray[Any]]
+Document = dict[str, Any]
+
+FEWER = 4
+"""Topics of rows are to be fewer than clusters by this factor, or they are clusters again."""
+FIRST, FACTOR = 1000, 4
+"""Rows after which topics are found, and by what that grows."""
+
+
+class TopicWords(NamedTuple):
+    """Topics of documents: what every topic has of every word."""
+
+    tables: csr_array
+    """(J, V): T, by column."""
+    masses: Floats
+    """(J,): rows in every topic."""
+    strength: float
+    """c1."""
+
+    def best(self, words: Words, posterior: "Posterior") -> Integers:
+        """Return the topic of every row: the one with the largest of `scores`."""
+        best: Integers = np.argmax(self.scores(words, posterior), axis=1)
+        return best
+
+    def scores(self, words: Words, posterior: "Posterior") -> Floats:
+        """Return log mass_j + sum_w x_w log((c1 m_w + T_jw) / (c1 + T_j.)), shape (n, J)."""
+        used, columns = np.unique(words.columns, return_inverse=True)
+        base = base_of(posterior, used)[0]
+        known = used < self.tables.shape[1]
+        sums = np.zeros((self.masses.size, used.size))
+        sums[:, known] = self.tables[:, used[known]].toarray()
+        totals = np.asarray(self.tables.sum(axis=1)).ravel()
+        logs = np.log(self.strength * base + sums) - np.log(self.strength + totals)[:, None]
+        n = words.indptr.size - 1
+        rows = csr_array((words.values, columns, words.indptr), shape=(n, used.size))
+        scores: Floats = rows @ logs.T + np.log(np.maximum(self.masses, LEAST_COUNT))
+        return scores
+
+
+class TopicGroups(NamedTuple):
+    """Topics of other families: which cluster is in which."""
+
+    clusters: Integers
+    """Ids, ascending."""
+    topics: Integers
+    """The topic of each, by position."""
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a stream.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (J,)
+        Stable ids, ascending.
+    found : TopicWords or TopicGroups
+        What belongs to them; topics by position in `ids`.
+    units : {"clusters", "rows"}
+        What was grouped.
+    n_observations : int
+        Rows seen then.
+    next_id : int
+        The id of the next topic that is born.
+    """
+
+    ids: Integers
+    found: TopicWords | TopicGroups
+    units: str
+    n_observations: int
+    next_id: int
+
+    def of_clusters(self, posterior: "Posterior") -> Integers:
+        """Return the topic of every cluster, by position in `ids`, clusters by ascending id."""
+        if isinstance(self.found, TopicWords):
+            words = cluster_words(posterior)
+            base, strength = base_of(posterior, words.columns)
+            tables = damped(words.values, strength * base)
+            return self.found.best(words._replace(values=tables), posterior)
+        clusters, topics = self.found
+        ids = posterior.ids
+        at = np.minimum(np.searchsorted(clusters, ids), clusters.size - 1)
+        groups, is_known = topics[at], clusters[at] == ids
+        if not is_known.any():
+            return np.zeros(ids.size, np.int64)
+        if not is_known.all():
+            order = posterior.order
+            odds = Odds(posterior.model, posterior.state, pool_of(posterior.model, posterior.state))
+            table = odds.table(order[~is_known], order[is_known])
+            groups[~is_known] = groups[is_known][np.argmax(table, axis=1)]
+        return groups
+
+    def of_rows(self, posterior: "Posterior", batch: Batch) -> Integers:
+        """Return the topic of rows, by position in `ids`."""
+        if isinstance(self.found, TopicWords):
+            rows = batch.kernel_rows
+            words = Words.of(rows.indptr, rows.indices, rows.values)
+            return self.found.best(words, posterior)
+        return self.of_clusters(posterior)[posterior.best(batch)]
+
+    def save_into(self, document: Document, arrays: Arrays) -> None:
+        """Add them to a snapshot."""
+        document["topics"] = {
+            "units": self.units,
+            "n_observations": self.n_observations,
+            "next_id": self.next_id,
+        }
+        arrays["topics.ids"] = self.ids
+        if isinstance(self.found, TopicWords):
+            tables, masses, strength = self.found
+            document["topics"]["strength"] = strength
+            document["topics"]["n_words"] = tables.shape[1]
+            arrays["topics.masses"] = masses
+            parts = ("indptr", "indices", "data")
+            arrays |= {f"topics.{part}": getattr(tables, part) for part in parts}
+        else:
+            arrays["topics.clusters"], arrays["topics.of"] = self.found
+
+    @classmethod
+    def load_from(cls, document: Document, arrays: Arrays) -> "Topics":
+        """Return the topics that `save_into` added."""
+        saved = document["topics"]
+        J = require(arrays, "topics.ids", np.int64).size
+        if "strength" in saved:
+            require_rows(arrays, "topics.", "indices", "data", J)
+            if arrays["topics.indices"].max(initial=-1) >= saved["n_words"]:
+                raise ValueError(f"topics.indices: there are {saved['n_words']} words")
+            require(arrays, "topics.masses", np.float64, J)
+        else:
+            n = require(arrays, "topics.clusters", np.int64).size
+            of = require(arrays, "topics.of", np.int64, n)
+            if n == 0 or of.min() < 0 or of.max() >= J:
+                raise ValueError(f"topics.of: there are {J} topics")
+        found: TopicWords | TopicGroups
+        if "strength" in saved:
+            parts = tuple(arrays[f"topics.{part}"] for part in ("data", "indices", "indptr"))
+            shape = (arrays["topics.ids"].size, saved["n_words"])
+            tables = csr_array(parts, shape=shape)
+            found = TopicWords(tables, arrays["topics.masses"], saved["strength"])
+        else:
+            found = TopicGroups(arrays["topics.clusters"], arrays["topics.of"])
+        return cls(
+            arrays["topics.ids"],
+            found,
+            saved["units"],
+            saved["n_observations"],
+            saved["next_id"],
+        )
+
+
+def cluster_words(posterior: "Posterior", slots: Any = None) -> Words:
+    """Return the words of clusters, by default of all by ascending id; crumbs are left out."""
+    chosen = posterior.order if slots is None else slots
+    rows = posterior.state.sparse_rows(np.asarray(chosen, np.int64))
+    last = rows.shape[1] - 1
+    keep = (rows.data >= LEAST_COUNT) & (rows.indices != last)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[rows.indptr]
+    return Words(indptr, rows.indices[keep].astype(np.int64), rows.data[keep])
+
+
+def base_of(posterior: "Posterior", columns: Integers) -> tuple[Floats, float]:
+    """Return m at some columns, and c."""
+    likelihood: Any = posterior.model.likelihood
+    alpha, total = likelihood.base_measure(posterior.state.n_statistics - 1)
+    if alpha.size > 1 and columns.max(initial=0) >= alpha.size:
+        raise ValueError(f"column {columns.max()} is no word: there are {alpha.size}")
+    if alpha.size == 1:
+        return np.full(columns.size, float(alpha[0]) / total), total
+    return alpha[columns] / total, total
+
+
+@dataclass
+class TopicFinder:
+    """Finds the topics of a stream, and keeps what that takes.
+
+    Parameters
+    ----------
+    by_means : callable
+        Returns groups of clusters by their means, by slot, for a family that has them, or None.
+    n_topics : int, optional
+        Topics wanted; by default as many as the data ask for.
+    granularity : float
+        By what the number of topics found is multiplied.
+    """
+
+    by_means: Callable[["Posterior"], Integers | None]
+    n_topics: int | None = None
+    granularity: float = 1.0
+    memory: Memory = field(default_factory=Memory)
+    topics: Topics | None = None
+    n_next: int = FIRST
+    due: bool = False
+    """Whether the stream has ended since."""
+
+    def forgetful(self) -> "TopicFinder":
+        """Return a finder with the same settings that has seen nothing."""
+        return TopicFinder(self.by_means, self.n_topics, self.granularity)
+
+    def again(self, posterior: "Posterior") -> list[Event]:
+        """Find topics now; return what became of those before. Interrupted, nothing changes."""
+        self.topics, events = self.search(posterior)
+        while self.n_next <= posterior.state.n_observations:
+            self.n_next *= FACTOR
+        self.due = False
+        return events
+
+    def search(self, posterior: "Posterior") -> tuple[Topics, list[Event]]:
+        """Return the topics of a posterior, matched with those before, and what became of these."""
+        likelihood = posterior.model.likelihood
+        if isinstance(likelihood, WordLikelihood):
+            return self._matched(posterior, *self._documents(posterior))
+        return self._matched(posterior, "clusters", *self._clusters(posterior))
+
+    def _wanted(self, n_found: int) -> int:
+        return self.n_topics or max(1, round(self.granularity * n_found))
+
+    def _documents(self, posterior: "Posterior") -> tuple[str, TopicWords, Any]:
+        """Return what is grouped, its topics, and the words and masses of units."""
+        by_rows = self._by_rows(posterior)
+        if by_rows is not None:
+            return "rows", *by_rows
+        slots = np.argsort(-posterior.state.masses, kind="stable")
+        words = cluster_words(posterior, slots)
+        n_used = max(1, int(np.searchsorted(words.indptr, ENTRIES, side="right")) - 1)
+        some = words.chosen(np.arange(slots.size) < n_used)
+        masses = posterior.state.masses[slots[:n_used]]
+        return "clusters", *self._found(some, masses, posterior)
+
+    def _by_rows(self, posterior: "Posterior") -> tuple[TopicWords, Any] | None:
+        """Return the topics of rows, if these say more than clusters do."""
+        if self.memory.n_seen != posterior.state.n_observations:
+            return None  # it has not seen all rows
+        words, ids = self.memory.rows()
+        if ids.size == 0:
+            return None
+        found: tuple[TopicWords, Any] | None = self._found(words, np.ones(ids.size), posterior, ids)
+        return found
+
+    def _found(
+        self,
+        words: Words,
+        masses: Floats,
+        posterior: "Posterior",
+        ids: Integers | None = None,
+    ) -> Any:
+        """Return topics of units, and the units; None where clusters explain rows better.
+
+        Without `ids`, the clusters of rows, units are clusters.
+        """
+        used, columns = np.unique(words.columns, return_inverse=True)
+        share, strength = base_of(posterior, used)
+        base = share / share.sum()
+        n = words.indptr.size - 1
+        counts = csr_array((words.values, columns, words.indptr), shape=(n, used.size))
+        units = Units(counts, base)
+        if ids is None:
+            units = Units(tables_of(counts, base, strength), base)
+            grouping = grouped(units)
+            if grouping is not None and grouping.n_topics == 1:
+                grouping = few_apart(units, grouping, masses)
+        else:
+            least = separate_evidence(counts, ids, base, strength)
+            most = min(int(np.sqrt(n)), np.unique(ids).size // FEWER)
+            grouping = grouped(units, least, max(1, most))
+        if grouping is None:
+            return None
+        wanted = self._wanted(grouping.n_topics)
+        if wanted != grouping.n_topics:
+            grouping = resized(units, grouping, wanted)
+        return self._topic_words(units, used, masses, grouping), (words, masses, grouping.topics)
+
+    @staticmethod
+    def _topic_words(
+        units: Units, used: Integers, masses: Floats, grouping: Grouping
+    ) -> TopicWords:
+        J = grouping.n_topics
+        sums = csr_array(units.sums(grouping.topics, J).T)
+        width = int(used.max(initial=0)) + 1
+        tables = csr_array((sums.data, used[sums.indices], sums.indptr), shape=(J, width))
+        in_topics = np.bincount(grouping.topics, masses, J).astype(np.float64)
+        return TopicWords(tables, in_topics, grouping.strength)
+
+    def _clusters(self, posterior: "Posterior") -> tuple[TopicGroups, Any]:
+        """Return groups of clusters, and the clusters."""
+        model, state, order = posterior.model, posterior.state, posterior.order
+        groups = self.by_means(posterior)
+        if groups is None:
+            groups = grouped_by_odds(model, state)
+        n_found = int(groups.max()) + 1
+        wanted = min(self._wanted(n_found), state.n_clusters)
+        if wanted != n_found:
+            start = groups if wanted < n_found else None
+            groups = grouped_by_odds(model, state, wanted, start)
+        found = TopicGroups(posterior.ids, groups[order])
+        return found, (None, state.masses[order], groups[order])
+
+    def _matched(
+        self, posterior: "Posterior", units: str, found: Any, members: Any
+    ) -> tuple[Topics, list[Event]]:
+        """Return topics called by the ids of those before that they have most in common with."""
+        words, masses, topics = members
+        J, n = int(topics.max()) + 1, posterior.state.n_observations
+        mass = np.bincount(topics, masses, J)
+        if self.topics is None or type(self.topics.found) is not type(found):
+            first = 0 if self.topics is None else self.topics.next_id
+            ids = np.arange(first, first + J)
+            events = [_event("birth", ids[j], None, n, mass[j]) for j in range(J)]
+            return Topics(ids, found, units, n, first + J), events
+        before = self.topics
+        if isinstance(before.found, TopicWords):
+            old = before.found.best(words, posterior)
+        else:
+            old = before.of_clusters(posterior)
+        shared = np.zeros((before.ids.size, J))
+        np.add.at(shared, (old, topics), masses)
+        ids, next_id = np.full(J, -1), before.next_id
+        taken = np.zeros(before.ids.size, np.bool_)
+        for flat in np.argsort(-shared, axis=None, kind="stable"):
+            i, j = divmod(int(flat), J)
+            if shared[i, j] <= 0.0:
+                break
+            if ids[j] < 0 and not taken[i] and 2.0 * shared[i, j] > min(mass[j], shared[i].sum()):
+                ids[j], taken[i] = before.ids[i], True
+        events = []
+        for j in np.flatnonzero(ids < 0).tolist():
+            ids[j], next_id = next_id, next_id + 1
+            i = int(np.argmax(shared[:, j]))
+            if taken[i] and 2.0 * shared[i, j] > mass[j]:
+                whole = shared[i].sum()
+                events.append(_event("split", before.ids[i], before.ids[i], n, whole, (ids[j],)))
+            else:
+                events.append(_event("birth", ids[j], None, n, mass[j]))
+        for i in np.flatnonzero(~taken).tolist():
+            heir = int(np.argmax(shared[i]))
+            lives_on = ids[heir] if shared[i, heir] > 0.0 else None
+            kind = "death" if lives_on is None else "merge"
+            events.append(_event(kind, before.ids[i], lives_on, n, shared[i].sum()))
+        order = np.argsort(ids)
+        place = np.argsort(order)
+        if isinstance(found, TopicWords):
+            found = found._replace(tables=found.tables[order], masses=found.masses[order])
+        else:
+            found = found._replace(topics=place[found.topics])
+        return Topics(ids[order], found, units, n, next_id), events
+
+    def save_into(self, document: Document, arrays: Arrays) -> None:
+        """Add the topics, and the rows kept, to a snapshot."""
+        document["topics_next"], document["topics_due"] = self.n_next, self.due
+        self.memory.save_into(arrays)
+        if self.topics is not None:
+            self.topics.save_into(document, arrays)
+
+    def loaded(self, document: Document, arrays: Arrays) -> "TopicFinder":
+        """Return this finder with what a snapshot holds; of an old one, with nothing."""
+        if "topics_next" not in document:
+            return self
+        topics = Topics.load_from(document, arrays) if "topics" in document else None
+        memory, n_next = Memory.load_from(arrays), document["topics_next"]
+        due = document["topics_due"]
+        return replace(self, memory=memory, topics=topics, n_next=n_next, due=due)
+
+
+def keeps_rows(likelihood: Likelihood) -> bool:
+    """Return whether rows may be grouped into topics by themselves."""
+    return isinstance(likelihood, WordLikelihood)
+
+
+def _event(
+    kind: Any, id: int, into: int | None, n: int, mass: float, others: tuple[int, ...] = ()
+) -> Event:
+    heir = None if into is None else int(into)
+    more = tuple(int(other) for other in others)
+    return Event(kind, int(id), heir, n, float(mass), more, "topic")

@@ -1,0 +1,335 @@
+"""Topics: found without a number, the same for any split into calls, with ids that last."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+from sklearn.metrics import adjusted_rand_score
+
+from bnpstream import Directional, DirichletMultinomial, DocumentMixture, StreamingMixture
+from bnpstream.engine import row_sample, topics
+from bnpstream.engine.row_sample import Memory, row_keys
+from bnpstream.inference.topics import (
+    Units,
+    damped,
+    grouped,
+    grouped_by_odds,
+    resized,
+    separate_evidence,
+    tables_of,
+)
+
+V, J = 120, 6
+
+
+def drawn(n, seed=0, length=10, n_topics=J):
+    """Return short documents of some topics over one vocabulary, and their topics."""
+    rng = np.random.default_rng(seed)
+    base = rng.dirichlet(np.full(V, 2.0))
+    words = rng.dirichlet(12.0 * base, size=n_topics)
+    labels = rng.integers(n_topics, size=n)
+    counts = np.stack([rng.multinomial(length, words[j]) for j in labels])
+    return csr_array(counts), labels
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return drawn(1500)
+
+
+def units_of(rows):
+    """Return rows as units over the frequencies of their words."""
+    frequencies = np.asarray(rows.sum(axis=0)) + 0.5
+    return Units(rows.astype(float), frequencies / frequencies.sum())
+
+
+def stream_of(rows, splits, make=StreamingMixture, **settings):
+    model = make(**settings)
+    for a, b in pairwise(np.cumsum([0, *splits]).tolist()):
+        model.partial_fit(rows[a:b])
+    return model
+
+
+def bits(model):
+    found = model.stream_.topics
+    document, arrays = {}, {}
+    model.stream_.finder.save_into(document, arrays)
+    found.save_into(document, arrays)
+    return document, {name: x.tobytes() for name, x in arrays.items()}
+
+
+# The joint and its parts, against formulas that share nothing with them.
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.7, 5.0])
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_tables_are_expected_tables_of_a_chinese_restaurant(alpha, count):
+    expected = sum(alpha / (alpha + seated) for seated in range(count))
+    assert damped(np.array([float(count)]), np.array([alpha]))[0] == pytest.approx(expected)
+
+
+def test_less_than_one_word_is_no_more_than_that():
+    assert damped(np.array([0.3]), np.array([0.01]))[0] == 0.3
+
+
+def naive_joint(units, topics, strength):
+    """Return the log joint: a Dirichlet-multinomial of every topic, and the seats of units."""
+    dense, total = units.tables.toarray(), -gammaln(1.0 + topics.size)
+    for j in np.unique(topics):
+        summed = dense[topics == j].sum(axis=0)
+        alpha = strength * units.base
+        total += gammaln(strength) - gammaln(strength + summed.sum())
+        total += (gammaln(alpha + summed) - gammaln(alpha)).sum() + gammaln((topics == j).sum())
+    return total
+
+
+def test_the_joint_of_a_grouping_is_that_of_the_formula(corpus):
+    rows, _ = corpus
+    units = Units(rows[:300].astype(float), np.full(V, 1.0 / V))
+    found = grouped(units)
+    assert found.n_topics > 2
+    assert found.log_joint == pytest.approx(naive_joint(units, found.topics, found.strength))
+    for factor in (0.7, 1.43):  # c1 is at its best, to within a step
+        assert naive_joint(units, found.topics, factor * found.strength) < found.log_joint
+
+
+def test_rows_apart_have_the_joint_of_the_formula():
+    rows, labels = drawn(40)
+    base, c = np.full(V, 1.0 / V), 30.0
+    found = separate_evidence(rows.astype(float), labels, base, c)
+    dense, best = rows.toarray(), -np.inf
+    words = 0.0
+    for j in np.unique(labels):
+        summed = dense[labels == j].sum(axis=0)
+        words += gammaln(c) - gammaln(c + summed.sum())
+        words += (gammaln(c * base + summed) - gammaln(c * base)).sum()
+    sizes = np.bincount(labels)
+    for a in 2.0 ** np.arange(-4, 24):
+        seats = sizes.size * np.log(a) + gammaln(sizes).sum() + gammaln(a) - gammaln(a + 40)
+        best = max(best, seats)
+    assert found == pytest.approx(words + best)
+
+
+def test_drawn_topics_are_found_without_their_number(corpus):
+    rows, labels = corpus
+    found = grouped(units_of(rows))
+    assert J <= found.n_topics <= J + 3
+    assert adjusted_rand_score(labels, found.topics) > 0.85
+    truth = naive_joint(units_of(rows), labels, found.strength)
+    assert found.log_joint > truth - 10.0  # no worse than the topics that rows were drawn from
+
+
+def test_words_drawn_from_one_topic_stay_one_topic():
+    rows, _ = drawn(400, n_topics=1)
+    found = grouped(units_of(rows))
+    assert found.n_topics == 1
+
+
+def test_a_joint_that_cannot_be_reached_is_given_up(corpus):
+    rows = corpus[0].astype(float)
+    assert grouped(Units(rows, np.full(V, 1.0 / V)), least=0.0) is None
+
+
+def test_fewer_topics_are_those_found_joined(corpus):
+    rows = corpus[0].astype(float)
+    units = Units(tables_of(rows, np.full(V, 1.0 / V), 50.0), np.full(V, 1.0 / V))
+    found = grouped(units)
+    fewer = resized(units, found, 3)
+    assert fewer.n_topics == 3
+    pairs = set(zip(found.topics.tolist(), fewer.topics.tolist(), strict=True))
+    assert len(pairs) == found.n_topics  # every topic went into one
+    assert resized(units, found, 25).n_topics == 25
+
+
+# Along a stream.
+
+
+def test_any_split_into_calls_gives_the_same_topics(corpus):
+    rows, _ = corpus
+    whole = bits(stream_of(rows, [1500]))
+    assert bits(stream_of(rows, [3, 997, 1, 499])) == whole
+    assert bits(stream_of(rows, [100] * 15)) == whole
+
+
+def test_topics_go_on_after_saving_as_if_nothing_had_happened(corpus, tmp_path):
+    rows, _ = corpus
+    whole = stream_of(rows, [1500])
+    model = stream_of(rows, [700])
+    model.save(tmp_path / "model")
+    again = StreamingMixture.load(tmp_path / "model").partial_fit(rows[700:])
+    assert bits(again) == bits(whole)
+    again.save(tmp_path / "model")
+    loaded = StreamingMixture.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.topics_, whole.topics_)
+    np.testing.assert_array_equal(loaded.predict_topics(rows), whole.predict_topics(rows))
+
+
+def test_short_texts_are_grouped_by_rows_and_labelled_well(corpus):
+    rows, labels = corpus
+    model = StreamingMixture().fit(rows)
+    assert model.stream_.topics.units == "rows"
+    assert adjusted_rand_score(labels, model.topic_labels_) > 0.8
+    assert set(model.topic_labels_) <= set(model.topics_)
+    np.testing.assert_array_equal(model.predict_topics(rows), model.topic_labels_)
+    assert set(model.cluster_topics_) <= set(model.topics_)
+    assert model.cluster_topics_.shape == model.cluster_ids_.shape
+
+
+def test_long_texts_in_tight_clusters_are_grouped_by_clusters():
+    rng = np.random.default_rng(4)
+    topics_ = rng.dirichlet(np.full(V, 0.2), size=3)
+    stories = np.stack([rng.dirichlet(60 * topics_[k % 3]) for k in range(24)])
+    of = rng.integers(24, size=1200)
+    rows = csr_array(np.stack([rng.multinomial(120, stories[k]) for k in of]))
+    model = StreamingMixture(likelihood=DirichletMultinomial(0.3)).fit(rows)
+    assert model.stream_.topics.units == "clusters"
+    assert adjusted_rand_score(of % 3, model.predict_topics(rows)) > 0.9
+
+
+def test_words_that_come_along_have_topics_too(corpus):
+    rows, labels = corpus
+    texts = [[f"w{w}" for w in np.repeat(row.indices, row.data)] for row in rows]
+    whole = stream_of(texts, [1500], DocumentMixture).finish()
+    parts = stream_of(texts, [250, 1250], DocumentMixture).finish()
+    assert bits(parts) == bits(whole)
+    assert adjusted_rand_score(labels, whole.predict_topics(texts)) > 0.8
+
+
+def test_ids_last_and_what_happens_to_topics_is_in_the_lineage(corpus, monkeypatch):
+    rows, _ = drawn(3000, seed=2)
+    monkeypatch.setattr(topics, "FACTOR", 2)
+    model = stream_of(rows, [1500])
+    before = model.predict_topics(rows)
+    model.partial_fit(rows[1500:])  # found again at 2000
+    after = model.predict_topics(rows)
+    assert model.stream_.topics.n_observations == 2000
+    assert (before == after).mean() > 0.8
+    events = model.topic_lineage_
+    assert {event.level for event in model.lineage_} == {"cluster"}
+    assert {event.id for event in events if event.kind == "birth"} >= {0}
+    born = {e.id for e in events if e.kind == "birth"} | {x for e in events for x in e.others}
+    gone = {e.id for e in events if e.kind in ("merge", "death")}
+    assert born - gone == set(model.topics_.tolist())
+
+
+def test_a_number_or_a_granularity_sets_how_many(corpus):
+    rows, _ = corpus
+    assert StreamingMixture(n_topics=4).fit(rows).topics_.size == 4
+    found = StreamingMixture().fit(rows).topics_.size
+    assert StreamingMixture(granularity=2.0).fit(rows).topics_.size == 2 * found
+    for settings, said in (({"n_topics": 0}, "n_topics"), ({"granularity": 0}, "granularity")):
+        with pytest.raises(ValueError, match=said):
+            StreamingMixture(**settings).fit(rows)
+
+
+def test_cells_are_grouped_by_the_odds_of_the_model():
+    rng = np.random.default_rng(0)
+    centres = np.array([-40.0, 0.0, 40.0])
+    of = rng.integers(3, size=600)
+    rows = (centres[of] + rng.normal(size=600))[:, None]
+    model = StreamingMixture(likelihood="diagonal").fit(rows)
+    groups = grouped_by_odds(model.stream_.model, model.state_)
+    assert groups.max() + 1 == model.topics_.size <= model.n_clusters_
+    assert adjusted_rand_score(of, model.predict_topics(rows)) > 0.9
+    assert StreamingMixture(likelihood="diagonal", n_topics=2).fit(rows).topics_.size == 2
+
+
+def test_few_clusters_that_have_nothing_in_common_are_topics():
+    rng = np.random.default_rng(0)
+    of = np.arange(1200) % 3
+    words = 8 * of[:, None] + rng.integers(8, size=(1200, 5))
+    texts = [["the", "report", *(f"w{w}" for w in row)] for row in words]
+    model = DocumentMixture().fit(texts)
+    assert model.topics_.size == 3
+    assert adjusted_rand_score(of, model.topic_labels_) == 1.0
+
+
+def test_few_rows_and_empty_documents_have_topics(corpus):
+    model = StreamingMixture(likelihood=DirichletMultinomial(0.5)).partial_fit(
+        np.eye(3, 5, dtype=int)
+    )
+    assert model.topics_.size >= 1
+    assert model.predict_topics(np.zeros((2, 5), dtype=int)).shape == (2,)
+    empty = StreamingMixture(likelihood=DirichletMultinomial(0.5)).fit(np.zeros((4, 5), dtype=int))
+    np.testing.assert_array_equal(empty.topic_labels_, np.zeros(4))
+
+
+def test_a_stream_that_forgets_keeps_no_rows(corpus):
+    rows, _ = corpus
+    model = StreamingMixture(half_life=300.0).fit(rows)
+    assert model.stream_.topics.units == "clusters"
+    assert model.stream_.finder.memory.n_seen == 0
+
+
+# The sample of rows.
+
+
+def test_hashes_of_rows_are_even():
+    keys = row_keys(np.arange(100_000)) >> np.uint64(60)
+    counts = np.bincount(keys.astype(np.int64), minlength=16)
+    assert abs(counts / 6250 - 1).max() < 0.05
+    assert np.unique(row_keys(np.arange(100_000))).size == 100_000
+
+
+def test_the_sample_is_bounded_and_does_not_depend_on_calls(corpus, monkeypatch):
+    monkeypatch.setattr(row_sample, "ENTRIES", 2000)
+    rows, _ = corpus
+    likelihood = DirichletMultinomial(0.5)
+    found = []
+    for size in (1500, 77, 1):
+        memory = Memory()
+        for start in range(0, 1500, size):
+            part = likelihood.encode(rows[start : start + size])
+            memory.add(part, np.arange(start, min(start + size, 1500)))
+        found.append(memory.rows())
+    for words, ids in found:
+        assert 500 < words.columns.size <= 2000
+        np.testing.assert_array_equal(ids, found[0][1])
+        np.testing.assert_array_equal(words.columns, found[0][0].columns)
+    words, ids = found[0]
+    for at in (0, ids.size - 1):
+        inside = slice(words.indptr[at], words.indptr[at + 1])
+        row = rows[[int(ids[at])]]
+        np.testing.assert_array_equal(words.columns[inside], row.indices)
+        np.testing.assert_array_equal(words.values[inside], row.data)
+
+
+def test_groupings_are_numbered_by_size(corpus):
+    sizes = np.bincount(grouped(units_of(corpus[0])).topics)
+    assert (np.diff(sizes) <= 0).all()
+    assert sizes.min() > 0
+
+
+def test_an_interrupted_search_is_made_up_for(corpus, monkeypatch):
+    rows, _ = corpus
+    whole = bits(stream_of(rows, [1500]))
+    model, search = StreamingMixture(), topics.TopicFinder.search
+
+    def interrupt(finder, posterior):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(topics.TopicFinder, "search", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(rows[:1200])
+    monkeypatch.setattr(topics.TopicFinder, "search", search)
+    seen = model.stream_.state.n_observations
+    assert seen == 1000
+    assert bits(model.partial_fit(rows[seen:])) == whole
+
+
+def test_vectors_are_grouped_by_the_means_of_their_clusters():
+    rng = np.random.default_rng(1)
+    D, n = 64, 4000
+    topics_ = rng.normal(size=(5, D))
+    stories = topics_[np.arange(150) % 5] + rng.normal(size=(150, D))
+    of = rng.integers(150, size=n)
+    rows = stories[of] + 0.2 * rng.normal(size=(n, D))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    fine = Directional(floor=4.0)
+    model = StreamingMixture(likelihood=fine).fit(rows)
+    assert adjusted_rand_score(of, model.labels_) > 0.8
+    assert adjusted_rand_score(of % 5, model.predict_topics(rows)) > 0.8
+    assert model.topics_.size < model.n_clusters_ / 4
+    assert StreamingMixture(likelihood=fine, n_topics=2).fit(rows).topics_.size == 2
