@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from bnpstream.estimators import DocumentMixture, GibbsMixture, StreamingMixture
     from bnpstream.likelihoods import (
         Bernoulli,
+        BurstyMultinomial,
         Categorical,
         DiagonalGaussian,
+        Directional,
         DirichletMultinomial,
         Gaussian,
         OpenVocabulary,
         Poisson,
         Product,
+        ScaledGaussian,
         SphericalGaussian,
     )
     from bnpstream.priors import (
@@ -46,8 +49,10 @@ _ROOMS = {
 
 __all__ = [
     "Bernoulli",
+    "BurstyMultinomial",
     "Categorical",
     "DiagonalGaussian",
+    "Directional",
     "DirichletMultinomial",
     "DocumentMixture",
     "Gaussian",
@@ -58,6 +63,7 @@ __all__ = [
     "PitmanYor",
     "Poisson",
     "Product",
+    "ScaledGaussian",
     "SphericalGaussian",
     "StreamingMixture",
     "__version__",

@@ -157,15 +157,15 @@ def test_a_link_opens_its_cluster(visit, small):
     assert page.locator("#cluster-2").get_by_text("stocks and the rest").is_visible()
 
 
-def test_words_switch_between_likely_and_lifted(visit, small):
+def test_words_switch_between_distinctive_and_likely(visit, small):
     page = visit(small)
     row = page.locator("#cluster-7")
-    assert row.get_by_text("Likely words").is_visible()
-    assert not row.get_by_text("rain-most").first.is_visible()
-    page.get_by_label("lifted").check(force=True)
-    assert not row.get_by_text("Likely words").is_visible()
+    assert row.get_by_text("Distinctive words").is_visible()
     assert row.get_by_text("rain-most").first.is_visible()
     assert row.get_by_text("12\u00d7").is_visible()
+    page.get_by_label("likely").check(force=True)
+    assert row.get_by_text("Likely words").is_visible()
+    assert not row.get_by_text("rain-most").first.is_visible()
 
 
 @pytest.mark.parametrize(("width", "columns"), [(1600, 2), (820, 2), (360, 1)])
@@ -177,6 +177,7 @@ def test_charts_stand_side_by_side(visit, small, width, columns):
 
 def test_bars_are_as_long_as_the_numbers(visit, small):
     page = visit(small)
+    page.get_by_label("likely").check(force=True)
     bars = page.locator("#cluster-7 .likely .bars i")
     first, second = (bars.nth(i).bounding_box()["width"] for i in (0, 1))
     assert second / first == pytest.approx(0.125 / 0.25, abs=0.02)
@@ -253,8 +254,9 @@ def test_without_javascript_everything_is_there(visit, small):
     assert page.get_by_role("button").count() == 0
     page.locator("#cluster-12 summary").click()
     assert page.locator("#cluster-12").get_by_text("goal and the rest").is_visible()
-    page.get_by_text("lifted", exact=True).click()
     assert page.locator("#cluster-12").get_by_text("goal-most").first.is_visible()
+    page.get_by_text("likely", exact=True).click()
+    assert not page.locator("#cluster-12").get_by_text("goal-most").first.is_visible()
 
 
 def test_everything_works_with_the_keyboard(visit, small):
@@ -279,9 +281,9 @@ def test_everything_works_with_the_keyboard(visit, small):
             break
         assert drawn, name
         reached.add(name)
-        if name == "words-likely":
+        if name == "words-lifted":
             page.keyboard.press("ArrowRight")
-            assert page.locator("#words-lifted").is_checked()
+            assert page.locator("#words-likely").is_checked()
         if name == "Born at":
             page.keyboard.press("Enter")
             assert shown(page) == [12, 2, 7]
@@ -327,7 +329,11 @@ def test_hostile_words_do_nothing(visit, tmp_path):
     page = visit(write_report(replace(run, clusters=clusters), tmp_path / "page.html"))
     assert page.get_by_role("heading", level=1).inner_text() == words[0]
     for word in words:
-        assert page.locator("#cluster-7 .bars").get_by_text(word, exact=True).first.is_visible()
+        assert (
+            page.locator("#cluster-7 .bars >> visible=true")
+            .get_by_text(word, exact=True)
+            .first.is_visible()
+        )
 
 
 def test_the_page_of_a_real_run_is_used(visit, tmp_path):

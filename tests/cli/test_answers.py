@@ -14,7 +14,8 @@ from bnpstream.sources import Records
 
 @pytest.mark.parametrize("waited", [0, 4])
 @pytest.mark.parametrize("provisional", [False, True])
-def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisional):
+@pytest.mark.parametrize("knows_topics", [False, True])
+def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisional, knows_topics):
     rng = np.random.default_rng((96, waited))
     n = 30 + waited
     sizes = rng.integers(1, 9, size=n)
@@ -26,7 +27,14 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
     absorbed = Absorbed(trace, Responsibilities(indptr, ids, shares))
     names = ["d0", 17, "é", *range(n - waited - 3)]
     records = Records([{}] * len(names), list(range(100, 100 + len(names))), names)
-    write_answers(records, SimpleNamespace(absorbed=absorbed, provisional=provisional))
+    given = rng.integers(9, size=len(names)).tolist() if knows_topics else [None] * len(names)
+    model = SimpleNamespace(
+        absorbed=absorbed,
+        provisional=provisional,
+        known_topics="known" if knows_topics else None,
+        topics_of=lambda topics, rows, clusters: given,
+    )
+    write_answers(records, model)
     lines = capfdbinary.readouterr().out.splitlines()
     assert len(lines) == len(names)
     for i, line in enumerate(lines):
@@ -37,10 +45,12 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
         expected = {
             "record": 100 + i,
             "id": names[i],
-            **ranked[0],
+            "cluster": ranked[0]["cluster"],
+            "topic": given[i],
+            "probability": ranked[0]["probability"],
             "novelty": float(trace.novelty[waited + i]),
             "alternatives": ranked[1 : ALTERNATIVES + 1],
         }
         found = json.loads(line)
         assert found == expected | ({"provisional": True} if provisional else {})
-        assert list(found)[:6] == list(expected)
+        assert list(found)[:7] == list(expected)

@@ -113,7 +113,7 @@ def test_predict_gives_positions_and_stable_ids(fitted, texts):
 
 
 def test_clusters_are_described_by_their_words(fitted):
-    found = run_json("clusters", fitted)
+    found = run_json("clusters", fitted)["clusters"]
     tops = [{feature["name"] for feature in cluster["likely"][:6]} for cluster in found[:2]]
     assert {frozenset(top) for top in tops} == {
         frozenset(words.split()) for words in TOPICS.values()
@@ -133,8 +133,8 @@ def test_clusters_are_described_by_their_words(fitted):
 def test_clusters_are_merged_to_look_at(texts, tmp_path):
     fitted = tmp_path / "run"
     run_json("fit", texts, "--out", fitted, "--new-cluster-threshold", "0.01")
-    fine = run_json("clusters", fitted)
-    coarse = run_json("clusters", fitted, "--coarse", "2")
+    fine = run_json("clusters", fitted)["clusters"]
+    coarse = run_json("clusters", fitted, "--coarse", "2")["clusters"]
     assert len(fine) > 2 == len(coarse)
     assert sum(cluster["n_merged"] for cluster in coarse) == len(fine)
     for name in ("weight", "size"):
@@ -149,7 +149,7 @@ def test_clusters_are_merged_to_look_at(texts, tmp_path):
     gone = min({cluster["id"] for cluster in fine} - ids)
     assert "it lives on as" in run("clusters", fitted, "--coarse", "2", "--id", gone, code=1)
     assert run_json("evaluate", fitted, texts, "--coarse", "2")["n_clusters"] == 2
-    assert run_json("clusters", fitted) == fine
+    assert run_json("clusters", fitted)["clusters"] == fine
 
 
 def test_lineage_tells_births(fitted):
@@ -174,7 +174,8 @@ def test_the_model_of_a_run_can_be_loaded(tmp_path):
     run("fit", path, "--out", tmp_path / "run", *options, "--tilt", "100", "--batch-rows", "64")
     loaded = StreamingMixture.load(tmp_path / "run")
     model = StreamingMixture(normalized_inverse_gaussian(10, 100), DirichletMultinomial(0.5))
-    model.partial_fit(images)
+    model.partial_fit(images).finish()
+    assert model.topics_.tolist() == loaded.topics_.tolist()  # and it is filed when they were found
     np.testing.assert_array_equal(loaded.state_.masses, model.state_.masses)
     assert loaded.total_log_evidence_ == model.total_log_evidence_
     assert loaded.lineage_ == model.lineage_
@@ -300,7 +301,7 @@ def test_tables_are_clustered_by_their_columns(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     found = run_json("fit", path, "--out", tmp_path / "run", "--prefix-rows", "100")
     assert (found["rows"], found["rejects"]) == (299, 1)
-    clusters = run_json("clusters", tmp_path / "run")
+    clusters = run_json("clusters", tmp_path / "run")["clusters"]
     names = {feature["name"] for feature in clusters[0]["likely"]}
     assert {"size", "colour = blue", "colour = red"} <= names
     run("report", tmp_path / "run", "--out", tmp_path / "page.html")

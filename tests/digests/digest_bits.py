@@ -92,9 +92,10 @@ def _statistics(state):
 
 
 def history(model):
-    """Return the digest of every birth, merge, death and retirement."""
+    """Return the digest of every birth, merge, death and retirement of a cluster."""
     fields = ("kind", "id", "into", "n_observations", "mass")
-    return digest([[getattr(event, name) for name in fields] for event in model.lineage_])
+    events = [event for event in model.lineage_ if event.level == "cluster"]
+    return digest([[getattr(event, name) for name in fields] for event in events])
 
 
 def learnt(model):

@@ -25,6 +25,8 @@ OPTIONS_SINCE = ("--max-responsibilities", "0")
 """The same on the command line."""
 TIMING = ("run", "seconds", "seconds_in_pass", "rows_per_second", "dask")
 """What a command says that is no result."""
+SAID_SINCE = ("topic", "topics", "largest_topics", "label")
+"""What commands have said only since: of the second level."""
 
 
 def generalized_dirichlet(s):
@@ -236,30 +238,31 @@ def of_run(folder, run, name, lines, later):
     """Return the digests of a run directory, and of what its command wrote."""
     if name == "fit":
         summary = json.loads("".join(lines))
-        output = {key: value for key, value in summary.items() if key not in TIMING}
+        output = as_before(summary)
     else:
         output = {}
         for line in map(json.loads, lines):
             assert output.setdefault(line["record"], line) == line
-        output = [output[number] for number in sorted(output)]
+        output = as_before([output[number] for number in sorted(output)])
     config = json.loads((run / "config.json").read_text())
     documents = config["schema"]["kind"] == "documents"
     model = (bnpstream.DocumentMixture if documents else bnpstream.StreamingMixture).load(run)
     whole = of_model(model)
     predicted = command(folder, "predict", run, later, "--json")
-    listed = json.loads(command(folder, "clusters", run, "--json"))
+    listed = json.loads(command(folder, "clusters", run, "--json"))["clusters"]
     return whole | {
         "rows": digest(output),
-        "answers": digest([json.loads(line) for line in predicted.splitlines()]),
-        "clusters": digest(without_paths(listed)),
+        "answers": digest(as_before([json.loads(line) for line in predicted.splitlines()])),
+        "clusters": digest(as_before(listed)),
     }
 
 
-def without_paths(document):
-    """Return what a command prints without what names or times the run."""
+def as_before(document):
+    """Return what a command prints without what names or times the run, and without topics."""
     if isinstance(document, dict):
-        return {k: without_paths(x) for k, x in document.items() if k not in TIMING}
-    return [without_paths(x) for x in document] if isinstance(document, list) else document
+        left_out = (*TIMING, *SAID_SINCE)
+        return {k: as_before(x) for k, x in document.items() if k not in left_out}
+    return [as_before(x) for x in document] if isinstance(document, list) else document
 
 
 FACES = {

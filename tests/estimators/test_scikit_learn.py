@@ -49,15 +49,18 @@ def blobs(n=300, seed=0, offset=0.0):
 
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix])
 def test_sparse_reals_are_what_dense_ones_are(kind):
+    """If a Gaussian is asked for; without, they may be tf-idf and are refused."""
     X, _ = blobs()
-    dense, sparse = StreamingMixture().fit(X), StreamingMixture().fit(kind(X))
+    dense, sparse = StreamingMixture().fit(X), StreamingMixture(likelihood="gaussian").fit(kind(X))
     assert (dense.predict_proba(X) == sparse.predict_proba(kind(X))).all()
+    with pytest.raises(ValueError, match="sparse"):
+        StreamingMixture().fit(kind(X))
 
 
 def test_sparse_rows_give_a_probability_a_cluster():
     """What the check that takes us for a classifier would have looked at."""
     X, _ = blobs()
-    model = StreamingMixture().fit(csr_array(X))
+    model = StreamingMixture(likelihood="gaussian").fit(csr_array(X))
     assert model.predict(csr_array(X)).shape == (300,)
     assert model.predict_proba(csr_array(X)).shape == (300, model.n_clusters_)
 

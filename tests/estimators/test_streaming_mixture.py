@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import coo_matrix, csc_array, csr_matrix
+from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -19,6 +19,7 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import bars
+from bnpstream.likelihoods.telling import telling_words
 
 DATA = bars(n_images=150, seed=1)
 X = DATA.counts
@@ -147,11 +148,15 @@ def test_means_and_top_features():
     np.testing.assert_allclose(model.means_.sum(axis=1), 1.0, rtol=1e-12)
     top = model.top_features(3)
     assert len(top) == model.n_clusters_
-    name, value = top[0][0]
-    assert value == model.means_[0].max()
-    assert name == f"pixel{model.means_[0].argmax()}"
-    assert [v for _, v in top[0]] == sorted((v for _, v in top[0]), reverse=True)
-    assert model.top_features(1, feature_names=list(range(64)))[0][0][0] == model.means_[0].argmax()
+    means, counts = model.means_, model.state_.statistics[model._posterior.order, :64]
+    for k, words in enumerate(
+        telling_words(csr_array(counts), model.weights_ * model.state_.masses.sum(), 3)
+    ):
+        assert top[k] == [(f"pixel{j}", means[k, j]) for j in words.words]
+    assert model.top_features(1, feature_names=list(range(64)))[0][0][0] == int(top[0][0][0][5:])
+    numbers = StreamingMixture("nig", "gaussian").fit(X.toarray()[:, :9])
+    (name, value), *_ = numbers.top_features(3)[0]
+    assert (name, value) == (numbers.means_[0].argmax(), numbers.means_[0].max())
     with pytest.raises(ValueError, match="2 names for 64 features"):
         model.top_features(1, feature_names=["a", "b"])
 

@@ -182,7 +182,7 @@ def test_a_feed_forgets_by_time(feed, tmp_path):
     assert retired
     assert f"cluster {retired[0]} is gone" in run("lineage", out, "--id", retired[0])
     assert f"retire of {retired[0]}" in run("lineage", out)
-    shown = json.loads(run("clusters", out, "--json"))
+    shown = json.loads(run("clusters", out, "--json"))["clusters"]
     assert {cluster["id"] for cluster in shown}.isdisjoint(retired)
     run("report", out)
     page = (out / "report.html").read_text()

@@ -79,7 +79,10 @@ CASES = {
     "automatic": (lambda: StreamingMixture("nig", prefix_rows=90), numbers()),
     "missing": (lambda: StreamingMixture("nig", prefix_rows=90), numbers(0.1)),
     "labels": (lambda: StreamingMixture("nig", prefix_rows=90), labels()),
-    "sparse reals": (lambda: StreamingMixture("dp", prefix_rows=90), csr_array(numbers())),
+    "sparse reals": (
+        lambda: StreamingMixture("dp", "gaussian", prefix_rows=90),
+        csr_array(numbers()),
+    ),
     "product": (
         lambda: StreamingMixture(
             PitmanYor(2.0, 0.3),

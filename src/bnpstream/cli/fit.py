@@ -4,6 +4,7 @@ import os
 import shlex
 import stat
 import sys
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import typer
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
 from bnpstream.cli.output import print_json, print_numbers
 from bnpstream.cli.progress import ProgressDisplay
+from bnpstream.engine.listing import topic_columns
+from bnpstream.engine.portraits import TopicPortraits
 from bnpstream.runs.feed import Answer, Feed
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.model_file import read_model_file
@@ -26,6 +29,7 @@ from bnpstream.sources import Options, Records
 from bnpstream.storage import is_run
 
 ALTERNATIVES = 3
+SHOWN_TOPICS, TOPIC_WORDS = 10, 8
 SHOWN_REASONS = 5
 
 
@@ -86,7 +90,8 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
     if not given["quiet"]:
         summary = summarize(feed, given["out"], done=done)
         typer.echo(
-            f"{summary['rows']:,} rows, {summary['clusters']:,} clusters, "
+            f"{summary['rows']:,} rows, {summary['topics']:,} topics, "
+            f"{summary['clusters']:,} clusters, "
             f"{summary['rejects']:,} rejects, {summary['rows_per_second']:,.0f} rows/s",
             err=True,
         )
@@ -150,15 +155,19 @@ def write_answers(records: Records, model: Mixture) -> None:
     stops = np.minimum(ranked.indptr[1:], firsts + ALTERNATIVES + 1)
     clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
     rows = (absorbed.rows.novelty, firsts, stops)
+    topics: Sequence[int | None] = [None] * len(records)
+    if (known := model.known_topics) is not None:
+        topics = model.topics_of(known, records.rows, ranked.ids[firsts])
     lines = []
-    for number, id, novelty, first, stop in zip(
-        records.numbers, records.ids, *(column.tolist() for column in rows), strict=True
+    for number, id, topic, novelty, first, stop in zip(
+        records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
     ):
         others = range(first + 1, stop)
         line = {
             "record": number,
             "id": id,
             "cluster": clusters[first],
+            "topic": topic,
             "probability": shares[first],
             "novelty": novelty,
             "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
@@ -194,6 +203,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     if schema.types is not None and schema.names is not None:
         columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
+    topics = topics_of(model, schema.names) if rows > 0 else []
     tokens, settings = feed.journal.n_tokens, model.stream.settings
     staleness = settings.staleness
     return {
@@ -202,6 +212,8 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows": rows,
         "records": status.records,
         "rejects": status.rejects,
+        "topics": len(topics),
+        "largest_topics": topics[:SHOWN_TOPICS],
         "clusters": model.n_clusters if rows > 0 else 0,
         "tokens": tokens,
         "log_evidence": evidence,
@@ -217,6 +229,18 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     }
 
 
+def topics_of(model: Mixture, names: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Return the topics of a model, the heaviest first, as JSON."""
+    stream = model.stream.answering
+    posterior = stream.posterior
+    names = list(names or map(str, range(model.n_features or 0)))
+    portraits = TopicPortraits(stream.topics, posterior)
+    found = topic_columns(posterior, portraits, [], names, TOPIC_WORDS)
+    found["clusters"] = list(map(len, found["clusters"]))
+    kept = ("id", "label", "words", "share", "clusters")
+    return [dict(zip(kept, line, strict=True)) for line in zip(*map(found.get, kept), strict=True)]
+
+
 def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
     cluster = "" if dask is None else f" --dask {dask['cluster']}"
     return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
@@ -225,6 +249,7 @@ def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
 def _print(summary: dict[str, Any]) -> None:
     shown = {
         "rows": summary["rows"],
+        "topics": summary["topics"],
         "clusters": summary["clusters"],
         "rejects": summary["rejects"],
         "log evidence per row": summary["log_evidence_per_row"],
@@ -233,6 +258,11 @@ def _print(summary: dict[str, Any]) -> None:
         "rows per second": round(summary["rows_per_second"]),
     }
     print_numbers(shown)
+    for topic in summary["largest_topics"]:
+        words = " ".join(topic["words"]) if summary["columns"] is None else topic["label"]
+        print(f"topic {topic['id']}: {topic['share']:.1%}  {words}")
+    if len(summary["largest_topics"]) < summary["topics"]:
+        print(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
     if summary["columns"] is not None:
         columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
         print(f"columns: {', '.join(columns)}")

@@ -1,6 +1,7 @@
 """Commands that read a run: evaluate, predict, clusters, lineage, report."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from rich.table import Table
 
 from bnpstream.cli.output import print_json, print_numbers, write_line
 from bnpstream.cli.page import Page
-from bnpstream.likelihoods.features import Feature
+from bnpstream.likelihoods.features import Feature, label_of
 from bnpstream.mixture import survivor
-from bnpstream.runs.description import ClusterDescription
+from bnpstream.runs.description import ClusterDescription, TopicDescription
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
 from bnpstream.sources.files.lines import read_lines
+
+HEADS = ("means", "unusual"), ("distinctive", "most likely")
+"""Lists of columns of a cluster, and of its words."""
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:
@@ -49,7 +53,7 @@ def run_predict(
     """Print where records belong: a line each."""
     fitted = _opened(run, coarse)
     if not as_json:
-        print("record\tid\tcluster\tposition\tprobability\tnovelty")
+        print("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty")
     for records, found in predict(fitted, source_for(fitted, source or ["-"], format=format)):
         for reject in records.rejects:
             print(f"{reject.place}: {reject.reason}", file=sys.stderr)
@@ -58,15 +62,15 @@ def run_predict(
                 others = [{"cluster": id, "probability": share} for id, share in one.alternatives]
                 write_line(one._asdict() | {"alternatives": others})
             else:
-                numbers = f"{one.probability:.4f}\t{one.novelty:.4f}"
-                print(f"{one.record}\t{one.id}\t{one.cluster}\t{one.position}\t{numbers}")
+                place = f"{one.cluster}\t{one.position}\t{one.topic}"
+                print(f"{one.record}\t{one.id}\t{place}\t{one.probability:.4f}\t{one.novelty:.4f}")
     sys.stdout.flush()
 
 
 def run_clusters(
     run: Path, id: int | None, top: int | None, words: int, coarse: int | None, as_json: bool
 ) -> None:
-    """Print clusters, the heaviest first."""
+    """Print topics, the heaviest first, and clusters below each."""
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
     clusters = found.clusters[:top]
@@ -81,37 +85,56 @@ def run_clusters(
                 "see bnpstream lineage"
             )
     if as_json:
-        documents = [_as_json(cluster) for cluster in clusters]
-        print_json(documents[0] if id is not None else documents)
+        documents = [_as_json(cluster, found.kind) for cluster in clusters]
+        topics = [_as_json(topic, found.kind) for topic in found.topics]
+        print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
-        _print_all(clusters, found.n_clusters, found.kind)
+        _print_all(found.topics, clusters, found.n_clusters, found.kind)
 
 
-def _as_json(cluster: ClusterDescription) -> dict[str, Any]:
-    document = asdict(cluster)
+def _as_json(one: ClusterDescription | TopicDescription, kind: str) -> dict[str, Any]:
+    document = asdict(one) | {"label": label_of(one.lifted, kind)}
     for name in ("likely", "lifted", "exemplars"):
-        document[name] = [one._asdict() for one in getattr(cluster, name)]
+        document[name] = [part._asdict() for part in getattr(one, name)]
     return document
 
 
-def _print_all(clusters: list[ClusterDescription], total: int, kind: str) -> None:
-    title = f"{total:,} clusters" + (f", the {len(clusters)} heaviest" * (len(clusters) < total))
+def _print_all(
+    topics: list[TopicDescription], clusters: list[ClusterDescription], total: int, kind: str
+) -> None:
+    n = len(clusters)
+    title = f"{len(topics):,} topics, {total:,} clusters" + f", the {n} heaviest" * (n < total)
     table = Table(title=title, title_justify="left")
-    for name in ("id", "weight", "size"):
+    table.add_column("topic", no_wrap=True)
+    for name in ("cluster", "weight", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("most likely" if kind == "words" else "means", ratio=1)
-    table.add_column("more than elsewhere" if kind == "words" else "unusual", ratio=1)
-    for cluster in clusters:
-        table.add_row(
-            str(cluster.id),
-            f"{cluster.weight:.1%}",
-            f"{cluster.size:,.0f}",
-            _features(cluster.likely, kind),
-            _features(cluster.lifted, kind),
-        )
+    for head in HEADS[kind == "words"]:
+        table.add_column(head, ratio=1)
+    for topic in topics:
+        table.add_section()
+        table.add_row(str(topic.id), "", *_cells(topic, kind), style="bold")
+        for cluster in clusters:
+            if cluster.topic == topic.id:
+                table.add_row("", str(cluster.id), *_cells(cluster, kind))
     Page().print(table)
+
+
+def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[str]:
+    """Yield what a line of the table says of a cluster or a topic."""
+    yield f"{one.weight:.1%}"
+    yield f"{one.size:,.0f}"
+    for features in _lists(one, kind):
+        yield _features(features, kind)
+
+
+def _lists(
+    one: ClusterDescription | TopicDescription, kind: str
+) -> tuple[list[Feature], list[Feature]]:
+    """Return what describes one, under `HEADS`: words that tell it apart come first."""
+    found = one.likely, one.lifted
+    return found[::-1] if kind == "words" else found
 
 
 def _features(features: list[Feature], kind: str) -> str:
@@ -123,11 +146,10 @@ def _features(features: list[Feature], kind: str) -> str:
 def _print_one(cluster: ClusterDescription, kind: str) -> None:
     console = Page()
     born = "" if cluster.born is None else f", born at row {cluster.born:,}"
-    console.print(
-        f"cluster {cluster.id}: {cluster.weight:.2%} of the stream, {cluster.size:,.1f} rows{born}"
-    )
+    size = f"{cluster.weight:.2%} of the stream, {cluster.size:,.1f} rows"
+    console.print(f"cluster {cluster.id}: {size}{born}, in topic {cluster.topic}")
     heads = ("probability", "lift") if kind == "words" else ("mean", "deviations")
-    for title, features in (("most likely", cluster.likely), ("most lifted", cluster.lifted)):
+    for title, features in zip(HEADS[kind == "words"], _lists(cluster, kind), strict=True):
         table = Table(title=title, title_justify="left")
         table.add_column("word" if kind == "words" else "column")
         for head in heads:
@@ -140,7 +162,7 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
 
 
 def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
-    """Print births, merges, deaths and retirements."""
+    """Print births, merges, splits, deaths and retirements of clusters and topics."""
     fitted = Run(run)
     events = fitted.events()
     if id is not None:
@@ -148,7 +170,11 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
         if not 0 <= id <= last:
             raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {last}")
         lives_on = survivor(id, events)
-        events = [event for event in events if id in (event.id, event.into)]
+        events = [
+            event
+            for event in events
+            if event.level == "cluster" and id in (event.id, event.into, *event.others)
+        ]
         if as_json:
             own = [event.record() for event in events]
             print_json({"id": id, "lives_on_as": lives_on, "events": own})
@@ -161,8 +187,11 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
         sys.stdout.buffer.flush()
         return
     for event in events:
-        into = "" if event.into is None else f" into {event.into}"
-        print(f"row {event.n_observations:,}: {event.kind} of {event.id}{into} ({event.mass:.2f})")
+        heirs = [] if event.into is None else [event.into, *event.others]
+        into = f" into {' and '.join(map(str, heirs))}" if heirs else ""
+        level = "topic " if event.level == "topic" else ""
+        what = f"{event.kind} of {level}{event.id}{into} ({event.mass:.2f})"
+        print(f"row {event.n_observations:,}: {what}")
 
 
 def run_report(run: Path, out: Path | None, image: str | None) -> None:

@@ -117,7 +117,7 @@ command(
 command(
     "stream",
     "fit",
-    "Answer every record with a line of JSON, learning from it: its cluster, how sure, how novel."
+    "Answer every record with a line of JSON, learning from it: cluster, topic, how sure, how new."
     "\n\nReads JSON lines from standard input unless a source is named. Answers are written before "
     "they are part of a checkpoint: after a crash and --resume some records are answered twice, "
     'alike. Keep one line for every "record".',
@@ -167,10 +167,10 @@ command(
 command(
     "clusters",
     "inspect",
-    "List clusters: weight, size, words by probability and by lift, exemplars.",
+    "List topics, and the clusters in each: weight, size, words, exemplars.",
     o.RUN,
     Option("id", int, "One cluster, with exemplars.", "all"),
-    Option("top", int, "Only the heaviest.", "all", least=1),
+    Option("top", int, "Only the heaviest clusters.", "all", least=1),
     Option("words", int, "Words or columns of a cluster.", default=8, least=1),
     o.COARSE,
     o.AS_JSON,
@@ -178,7 +178,7 @@ command(
 command(
     "lineage",
     "inspect",
-    "List births, merges, deaths and retirements of clusters.",
+    "List births, merges, splits, deaths and retirements of clusters and topics.",
     o.RUN,
     Option("id", int, "What became of one cluster.", "all"),
     o.AS_JSON,

@@ -61,8 +61,9 @@ def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
     if len(names) != means.shape[1]:  # a column of labels has a mean per label
         return [""] * len(slots)
     if model.likelihood_.feature_kind == "words":
-        top = np.argsort(-means, axis=1, kind="stable")[:, :WORDS]
-        return ["&ensp;".join(_name(names[v]) for v in chosen) for chosen in top]
+        telling = model._fitted.posterior.telling(WORDS)
+        chosen = np.searchsorted(model.cluster_ids_, model.state_.ids[slots])
+        return ["&ensp;".join(_name(names[v]) for v in telling[k].words) for k in chosen]
     unusual = np.abs(means - means.mean(axis=0)) / (means.std(axis=0) + np.finfo(float).tiny)
     top = np.argsort(-unusual, axis=1, kind="stable")[:, :COLUMNS]
     return [

@@ -1,8 +1,9 @@
 """`DocumentMixture`: documents whose words are not known in advance."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from bnpstream.engine import GrowingVocabulary, require_whole
+from bnpstream.engine import GrowingVocabulary, Wording, require_whole
 from bnpstream.estimators.stream_estimator import StreamEstimator
 from bnpstream.likelihoods import Likelihood, Vocabulary
 from bnpstream.priors import Prior
@@ -11,10 +12,13 @@ from bnpstream.priors import Prior
 class DocumentMixture(StreamEstimator):
     """Cluster a stream of documents in one pass; words are learnt as they come.
 
-    As `StreamingMixture` with a `DirichletMultinomial`, but rows are lists of words or dicts of
-    counts, and the vocabulary grows. The base measure has a fixed total, part of which is kept for
-    words not seen so far (`OpenVocabulary`). Words are known from the first document that has
+    As `StreamingMixture` with a `DirichletMultinomial`, but rows are texts, lists of words or dicts
+    of counts, and the vocabulary grows. The base measure has a fixed total, part of which is kept
+    for words not seen so far (`OpenVocabulary`). Words are known from the first document that has
     them, so the order of documents decides, and how they are split into calls does not.
+
+    A word of a text is two or more letters, digits or underscores in a row, in lower case. The
+    command line reads the same words.
 
     Parameters
     ----------
@@ -28,11 +32,26 @@ class DocumentMixture(StreamEstimator):
         A: how many words the base measure is worth in a cluster. Default .15 `spread` if that is
         given; else it is learnt from the stream, and given out anew by the frequencies of words
         when twice, four times... as many documents have been seen.
+    ngrams : int
+        Up to so many words in a row of a text are a word too: with 2, "new york" is one besides
+        "new" and "york".
+    stop_words : {"auto", "english"}, list of str or None
+        Words that do not count, nor does a run of words with one of them. "english": function
+        words. "auto": words that tell nothing, in any language, found in the first `prefix_rows`
+        documents: nearly as many of these have them as if their tokens had been dealt out at
+        random. In short texts that is not seen of any word. By default all words count.
+    min_count : int
+        A word counts from its `min_count`-th occurrence in the stream on.
+    bursty : bool
+        Whether documents repeat their words more than their cluster does: as `StreamingMixture`
+        with a `BurstyMultinomial`. Then clusters are fewer. How much they do is learnt from the
+        first `prefix_rows` documents, and the default of `total` is the number of words in fifty of
+        these.
     prefix_rows : int
         Documents that decide on what is not given.
     new_cluster_threshold, min_responsibility, max_responsibilities, prune_threshold, n_passes, \
 revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, \
-engine, n_jobs, half_life, staleness, block_rows, learn_threads
+engine, n_jobs, half_life, staleness, block_rows, learn_threads, n_topics, granularity
         As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
         Words stay known.
 
@@ -58,10 +77,16 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     array([0, 1])
     >>> [word for word, _ in model.top_words(2)[1]]
     ['stock', 'bond']
+    >>> model.predict(["Cats? A dog!", "Stock, and yield."])          # texts are cut into words
+    array([0, 1])
     """
 
     spread: float | None
     total: float | None
+    ngrams: int
+    stop_words: str | Sequence[str] | None
+    min_count: int
+    bursty: bool
 
     def __init__(
         self,
@@ -69,6 +94,10 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         *,
         spread: float | None = None,
         total: float | None = None,
+        ngrams: int = 1,
+        stop_words: str | Sequence[str] | None = None,
+        min_count: int = 1,
+        bursty: bool = False,
         prefix_rows: int = 100,
         new_cluster_threshold: float | None = None,
         min_responsibility: float = 1e-4,
@@ -89,16 +118,20 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         staleness: int = 0,
         block_rows: int = 16_384,
         learn_threads: int = 1,
+        n_topics: int | None = None,
+        granularity: float = 1.0,
     ) -> None:
         self._take(locals())
 
     def _open_likelihood(self) -> Likelihood:
         """Return documents over no vocabulary so far."""
-        return GrowingVocabulary(self.spread, self.total).likelihood
+        return self._new_encoder(None).likelihood
 
     def _new_encoder(self, X: Any) -> GrowingVocabulary:
         """Return an encoder of documents that knows no words."""
-        return GrowingVocabulary(self.spread, self.total)
+        wording = Wording(self.ngrams, self.stop_words, self.min_count)
+        given = (self.spread, self.total)
+        return GrowingVocabulary(*given, wording=wording, bursty=self.bursty)
 
     def _rows(self, X: Any) -> Any:
         """Return the documents as they are; the encoder looks at them."""
@@ -115,7 +148,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         return encoder.vocabulary
 
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
-        """Return the n likeliest words of every cluster and their probabilities.
+        """Return the n words that tell every cluster apart, and their probabilities.
 
         Parameters
         ----------

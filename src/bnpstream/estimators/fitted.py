@@ -1,5 +1,6 @@
 """What a fitted mixture says: of its clusters, of the rows of the last call, and of others."""
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bnpstream.engine import Checked, Labels, Posterior, Stream, labels_of, require_whole
 from bnpstream.estimators.base import MixtureEstimator, matching_columns
 from bnpstream.estimators.display import describe
+from bnpstream.estimators.frames import clusters_frame, lineage_frame, topics_frame
 from bnpstream.inference.ep import Epoch
 from bnpstream.inference.forgetting import Clock
 from bnpstream.inference.tree import MergeTree
@@ -20,6 +22,7 @@ from bnpstream.inference.visits import Absorbed
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture import Event, MixtureState, survivor, survivors
+from bnpstream.mixture.lineage import Level
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
@@ -28,6 +31,15 @@ def of_stream(path: str, said: str) -> Any:
     """Return a property: something of the stream as the last call left it."""
     read = attrgetter(path)
     return property(lambda model: read(model._fitted), doc=said)
+
+
+def events_of(level: Level, said: str) -> Any:
+    """Return a property: what happened to clusters, or to topics."""
+
+    def read(model: Any) -> list[Event]:
+        return [event for event in model._fitted.lineage if event.level == level]
+
+    return property(read, doc=said)
 
 
 def of_rows(field: str, said: str) -> Any:
@@ -44,6 +56,8 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     """Of the rows of the last call, once somebody has asked."""
     _given: Checked | None = None
     """The rows of the last call, until then."""
+    _recent: Checked | None = None
+    """The rows of the last call, for their topics."""
 
     def _rows(self, X: Any) -> Any:
         """Return X as the encoder takes it."""
@@ -52,6 +66,12 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def _up_to_date(self) -> Stream:
         """Return the stream of an estimator that has one; parameters changed since take over."""
         raise NotImplementedError
+
+    clusters_frame, topics_frame, lineage_frame = clusters_frame, topics_frame, lineage_frame
+
+    def read_stream(self) -> Stream:
+        """Return the stream whose posterior is read; parameters changed since take over."""
+        return self._up_to_date().answering
 
     def _remember(self, X: Any, *, reset: bool) -> None:
         """Check the columns of X, and with `reset` take over their number and names."""
@@ -95,8 +115,11 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     state_: MixtureState = of_stream("state", "The posterior's arrays.")
     window_: Window = of_stream("window", "The rows that can still be revisited.")
-    lineage_: list[Event] = of_stream(
-        "lineage", "Every birth, merge, death and retirement of a cluster since the start."
+    lineage_: list[Event] = events_of(
+        "cluster", "Every birth, merge, death and retirement of a cluster since the start."
+    )
+    topic_lineage_: list[Event] = events_of(
+        "topic", "Every birth, split, merge and death of a topic since the start."
     )
     epochs_: list[Epoch] = of_stream("epochs", "What every sweep of the last call did.")
     prior_: Prior = of_stream("prior", "The prior as learnt so far.")
@@ -110,6 +133,30 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         "posterior.ids", "The stable ids in ascending order."
     )
     weights_: Floats = of_stream("posterior.weights", "S_k / sum S, by ascending id.")
+
+    @property
+    def topics_(self) -> NDArray[np.int64]:
+        """Return the stable ids of the topics, ascending: groups of clusters, for people."""
+        self._up_to_date()
+        return self._fitted.topics.ids
+
+    @property
+    def cluster_topics_(self) -> NDArray[np.int64]:
+        """Return the topic of every cluster, in the order of `cluster_ids_`."""
+        found = self._fitted.topics
+        return found.ids[found.of_clusters(self._fitted.posterior)]
+
+    @property
+    def topic_labels_(self) -> NDArray[np.int64]:
+        """Return the topic of every row of the last call: an id from `topics_`."""
+        stream, given = self._fitted, self._recent
+        if given is None:
+            raise AttributeError(
+                "there are no topic_labels_: no row was absorbed since it was loaded"
+            )
+        encoder = stream.encoder
+        rows = given.rows if given.prefix is None else encoder.prepared(given.rows)
+        return stream.topics.ids[stream.topics.of_rows(stream.posterior, encoder.view(rows))]
 
     @property
     def clock_(self) -> Clock:
@@ -185,6 +232,25 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def predict_ids(self, X: Any) -> NDArray[np.int64]:
         """Return the stable id of every row's likeliest cluster."""
         return self.cluster_ids_[self.predict(X)]
+
+    def predict_topics(self, X: Any) -> NDArray[np.int64]:
+        """Return the topic of every row: an id from `topics_`.
+
+        The topic of a document is the one that explains its words best, which need not be that of
+        its likeliest cluster; a row of cells has the topic of its likeliest cluster.
+
+        Parameters
+        ----------
+        X : array-like, sparse or data frame of shape (n_rows, n_features_in_), or documents
+            Rows; not absorbed.
+
+        Returns
+        -------
+        topics : ndarray of shape (n_rows,)
+        """
+        batch = self._view(X)
+        found = self._fitted.topics
+        return found.ids[found.of_rows(self._posterior, batch)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return every row's responsibilities over `cluster_ids_`; they sum to one.
@@ -303,7 +369,10 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return coarse
 
     def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
-        """Return the n features with the largest mean of every cluster, largest first.
+        """Return the n features that say most about every cluster, the first first.
+
+        Words are those that tell the cluster apart, by `telling_words`; other features those with
+        the largest mean.
 
         Parameters
         ----------
@@ -315,25 +384,37 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
         Returns
         -------
-        top : list of lists of (name, value)
-            One list per cluster, in the order of `cluster_ids_`.
+        top : list of lists of (name, mean)
+            One list per cluster, in the order of `cluster_ids_`; the mean of a word is its
+            probability.
         """
         require_whole("n", n, 1)
-        means = self.means_
+        self._up_to_date()
+        posterior = self._fitted.posterior
+        n_features = posterior.means(np.array([posterior.state.n_clusters])).shape[1]
         if feature_names is None:
             known = self.column_names()
             # A column of labels has a mean for each of them.
-            named = known is not None and len(known) == means.shape[1]
-            feature_names = known if named else range(means.shape[1])
-        if len(feature_names) != means.shape[1]:
+            named = known is not None and len(known) == n_features
+            feature_names = known if named else range(n_features)
+        if len(feature_names) != n_features:
             raise ValueError(
-                f"feature_names has {len(feature_names)} names for {means.shape[1]} features"
+                f"feature_names has {len(feature_names)} names for {n_features} features"
             )
-        columns = np.argsort(-means, axis=1, kind="stable")[:, :n]
+        means = map(posterior.mean, range(posterior.ids.size))
         return [
             [(feature_names[column], float(mean[column])) for column in chosen]
-            for mean, chosen in zip(means, columns, strict=True)
+            for mean, chosen in zip(means, self._top_columns(n), strict=True)
         ]
+
+    def _top_columns(self, n: int) -> Iterator[NDArray[np.integer]]:
+        """Yield the columns of `means_` that say most about every cluster, see `top_features`."""
+        posterior = self._fitted.posterior
+        if self.likelihood_.feature_kind == "words":
+            yield from (found.words for found in posterior.telling(n))
+        else:
+            for k in range(posterior.ids.size):
+                yield np.argsort(-posterior.mean(k), kind="stable")[:n]
 
     def column_names(self) -> Any:
         """Return what the columns are called, or None if they have no names."""

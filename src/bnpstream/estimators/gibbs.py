@@ -13,7 +13,7 @@ from bnpstream.inference import gibbs
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
-from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods import Automatic, Batch, Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import KernelArguments, Model, log_joint
 from bnpstream.priors import Prior
@@ -137,7 +137,8 @@ class GibbsMixture(MixtureEstimator):
 
     def _open_likelihood(self) -> Likelihood:
         """Return the likelihood as it was given: it may leave something open."""
-        return resolve_likelihood(self.likelihood)
+        given: Any = self.likelihood
+        return Automatic() if given == "auto" else resolve_likelihood(given)  # none that is latent
 
     def _kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
         """Return what compiled loops need, or None for the reference engine."""

@@ -61,6 +61,8 @@ class StreamEstimator(FittedMixture):
     staleness: int
     block_rows: int
     learn_threads: int
+    n_topics: int | None
+    granularity: float
 
     _used: tuple[Any, ...] = ()
     """The parameters that the stream goes by."""
@@ -145,7 +147,7 @@ class StreamEstimator(FittedMixture):
         self._remember(X, reset=True)  # the model stays what it was until the new one is ready
         stream.configure(stream.settings, all_rows=False)
         self._stream, self._used, self._given = stream, self._parameters(), None
-        self._labels = _without_gaps(labels)
+        self._labels, self._recent = _without_gaps(labels), given
         return self
 
     def partial_fit(
@@ -175,7 +177,7 @@ class StreamEstimator(FittedMixture):
             if self._stream is None and stream.phase is not Phase.EMPTY:
                 self._remember(X, reset=True)
                 self._stream, self._used = stream, self._parameters()
-        self._labels, self._given = None, given
+        self._labels, self._given, self._recent = None, given, given
         if not stream.waits:
             self._labels, self._given = labels_of(stream, given), None
         return self

@@ -2,11 +2,21 @@
 
 from typing import Any, Literal
 
-from bnpstream.engine import FixedColumns, Phase, Stream, resolve_likelihood
-from bnpstream.estimators.stream_estimator import StreamEstimator
+from bnpstream.engine import (
+    Encoder,
+    FixedColumns,
+    GrowingVocabulary,
+    Phase,
+    Stream,
+    are_texts,
+    resolve_likelihood,
+)
+from bnpstream.estimators.stream_estimator import FITTED, StreamEstimator
 from bnpstream.likelihoods import Likelihood
 from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.priors import Prior
+
+AUTO = "auto"
 
 
 class StreamingMixture(StreamEstimator):
@@ -26,11 +36,14 @@ class StreamingMixture(StreamEstimator):
         rows, P being `prefix_rows`. A `Prior` stays as it is, unless it is ``prior.learning()``.
     likelihood : Likelihood, "auto" or the name of one
         What a row looks like in a cluster. "auto" chooses by what the rows look like: counts of
-        words for a sparse matrix or whole numbers >= 0, a Gaussian with any covariance for real
-        numbers (with a diagonal one if cells are missing), and a product of families for a table of
-        mixed types. Names are "multinomial", "gaussian", "diagonal", "spherical", "poisson",
-        "bernoulli" and "categorical". What a likelihood leaves open is learnt, its scale again at
-        2P, 4P... rows, by how well rows are predicted.
+        words for a sparse matrix or whole numbers >= 0, directions for vectors of unit length, a
+        Gaussian with any covariance for up to 30 columns of real numbers (with a diagonal one if
+        cells are missing), one with a width for every row for more, and a product of families for
+        a table of mixed types; texts, a list of strings, are cut into words and clustered as
+        `DocumentMixture` does. Names are "multinomial", "bursty" (documents that repeat their
+        words: `BurstyMultinomial`), "gaussian", "diagonal", "spherical", "directional", "scaled",
+        "poisson", "bernoulli" and "categorical". What a likelihood leaves open is learnt, its scale
+        again at 2P, 4P... rows, by how well rows are predicted.
     prefix_rows : int
         Rows from which a likelihood takes what it leaves open: its choice, its scale, its labels.
         They are counted from the start of the stream, never by calls: until there are so many they
@@ -110,6 +123,10 @@ class StreamingMixture(StreamEstimator):
         Threads that absorb blocks, of which s + 1 at most have something to do. Results depend on
         `staleness` and `block_rows` and not on the number of threads, to the last bit. Every block
         needs a copy of the posterior. More than 1 need a `staleness` of 1 or more.
+    n_topics : int, optional
+        Topics wanted (`topics_`); by default as many as the data ask for.
+    granularity : float
+        By what the number of topics found is multiplied: 2 for twice as many, .5 for half.
 
     Attributes
     ----------
@@ -198,6 +215,8 @@ class StreamingMixture(StreamEstimator):
         staleness: int = 0,
         block_rows: int = 16_384,
         learn_threads: int = 1,
+        n_topics: int | None = None,
+        granularity: float = 1.0,
     ) -> None:
         self._take(locals())
 
@@ -205,13 +224,28 @@ class StreamingMixture(StreamEstimator):
         """Return the likelihood as it was given: it may leave something open."""
         return resolve_likelihood(self.likelihood)
 
-    def _new_encoder(self, X: Any) -> FixedColumns:
-        """Return an encoder of rows of a matrix."""
+    def _new_encoder(self, X: Any) -> Encoder:
+        """Return an encoder of rows of a matrix, or of texts."""
+        if are_texts(X):
+            if self.likelihood != AUTO:
+                raise ValueError(
+                    f"X holds texts, and likelihood is {self.likelihood!r}: leave it out, or give "
+                    "counts of words, as scikit-learn's CountVectorizer makes them"
+                )
+            return GrowingVocabulary()
         return FixedColumns(self._open_likelihood().bound(names_of(X) or []))
 
     def _rows(self, X: Any) -> Any:
-        """Return X as an array, or sparse as it is."""
-        return as_rows(X)
+        """Return X as an array, sparse as it is, or a list of texts."""
+        return list(X) if are_texts(X) else as_rows(X)
+
+    def _remember(self, X: Any, *, reset: bool) -> None:
+        """Check the columns of X, and with `reset` take over their number; texts have none."""
+        if not are_texts(X):
+            super()._remember(X, reset=reset)
+        elif reset:
+            for name in filter(lambda name: hasattr(self, name), FITTED):
+                delattr(self, name)
 
     def _parameters(self) -> tuple[Any, ...]:
         """Return all parameters that a stream goes by."""

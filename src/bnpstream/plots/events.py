@@ -59,7 +59,8 @@ def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.
     ends = np.asarray(rows_seen, dtype=np.int64)
     times: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for event in events:
-        times[event.kind].append(event.n_observations)
+        if event.level == "cluster":
+            times[event.kind].append(event.n_observations)
     # A row that ends a bin belongs to it; what happens after the last row goes to the last.
     return {
         kind: np.bincount(np.searchsorted(ends[:-1], found), minlength=ends.size)

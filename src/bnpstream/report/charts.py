@@ -29,10 +29,11 @@ def charts_of(run: RunDescription) -> list[Chart]:
         return []
     ends = run.bin_ends
     weights = [cluster.weight for cluster in run.clusters]
-    kinds = [event.kind for event in run.events]
+    events = run.cluster_events
+    kinds = [event.kind for event in events]
     born, merged, died, retired = (whole(kinds.count(kind)) for kind in DRAWN)
     forgotten = f", {retired} retired" if "retire" in kinds else ""
-    births = [event.n_observations for event in run.events if event.kind == "birth"]
+    births = [event.n_observations for event in events if event.kind == "birth"]
     half = max(0, (run.bin_clusters[-1] + 1) // 2 - 1)
     halfway = f"; half as many were born by row {whole(births[half])}" if half < len(births) else ""
     return [
@@ -73,7 +74,7 @@ def charts_of(run: RunDescription) -> list[Chart]:
                 "chart-events",
                 f"Bars along the stream: {born} clusters born, {merged} merged, {died} dropped"
                 f"{forgotten}.",
-                lambda ax: plot_events(ends, run.events, ax=ax),
+                lambda ax: plot_events(ends, events, ax=ax),
             ),
         ),
     ]

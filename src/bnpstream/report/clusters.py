@@ -9,6 +9,7 @@ from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods.features import Feature
 from bnpstream.report.pictures import difference, ink, trend_path
 from bnpstream.runs.description import ClusterDescription, RunDescription
+from bnpstream.runs.trend import recent_growth
 
 DETAILED = 200
 """Heaviest clusters that can be opened: what a page carries easily."""
@@ -58,21 +59,6 @@ def rows_of(run: RunDescription) -> list[Row]:
         )
         for place, cluster in enumerate(run.clusters[:LISTED])
     ]
-
-
-def recent_growth(trend: list[int], lengths: Floats) -> float | None:
-    """Return the share of the last quarter of the stream's rows, over the share of all.
-
-    Examples
-    --------
-    >>> recent_growth([0, 0, 16, 48], np.full(4, 64.0))
-    3.0
-    """
-    n_last = len(trend) // 4
-    if not n_last or not sum(trend):
-        return None
-    last = sum(trend[-n_last:]) / lengths[-n_last:].sum()
-    return float(last / (sum(trend) / lengths.sum()))
 
 
 def spark(trend: list[int], lengths: Floats) -> str:

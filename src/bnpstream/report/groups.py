@@ -48,7 +48,7 @@ def groups_of(run: RunDescription) -> Groups | None:
     if run.kind == "words":
         named = (group for level in reversed(levels) for group in level)
         names = {
-            group.id: " ".join(word(feature.name) for feature in group.likely[:WORDS])
+            group.id: " ".join(word(feature.name) for feature in group.lifted[:WORDS])
             for group in named
         }
     sizes = [len(level) for level in levels]

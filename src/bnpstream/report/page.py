@@ -24,6 +24,7 @@ from bnpstream.report.phrases import (
     word,
 )
 from bnpstream.report.pictures import HEIGHT
+from bnpstream.report.topics import topic_rows
 from bnpstream.runs.description import RunDescription
 from bnpstream.storage.files import write_atomically
 
@@ -89,6 +90,7 @@ def render_report(description: RunDescription) -> str:
         charts=charts_of(run),
         bins=bins_of(run),
         rows=rows_of(run),
+        topics=topic_rows(run),
         groups=groups_of(run),
         unlisted=run.clusters[LISTED:],
         reject_bars=_reject_bars(run),
@@ -106,7 +108,11 @@ def _facts(run: RunDescription) -> Iterator[Fact]:
     if run.tokens is not None:
         a_row = f"{number(run.tokens / run.rows, 3)} a document" if run.rows else ""
         yield Fact("Words", whole(run.tokens), a_row)
-    yield Fact("Clusters", whole(run.n_clusters), f"{_half(run)} hold half of the stream")
+    if run.topics:
+        half = _half([topic.weight for topic in run.topics])
+        yield Fact("Topics", whole(len(run.topics)), f"{half} hold half of the stream")
+    half = _half([cluster.weight for cluster in run.clusters])
+    yield Fact("Clusters", whole(run.n_clusters), f"{half} hold half of the stream")
     if run.rows:
         yield Fact(
             "Log evidence per row", number(run.log_evidence / run.rows), "nats, one step ahead"
@@ -119,10 +125,10 @@ def _facts(run: RunDescription) -> Iterator[Fact]:
     yield Fact("Time", duration(run.seconds), speed)
 
 
-def _half(run: RunDescription) -> int:
-    """Return how many of the heaviest clusters hold half of the stream."""
-    sums = accumulate(cluster.weight for cluster in run.clusters)
-    return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(run.clusters))
+def _half(weights: list[float]) -> int:
+    """Return how many of the heaviest hold half of the stream."""
+    sums = accumulate(weights)
+    return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(weights))
 
 
 def _reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:

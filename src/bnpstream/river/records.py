@@ -60,9 +60,14 @@ class CountRecords(GrowingVocabulary):
     name = "count records"
 
     def __init__(
-        self, spread: float | None = None, total: float | None = None, *, learn_total: bool = False
+        self,
+        spread: float | None = None,
+        total: float | None = None,
+        *,
+        learn_total: bool = False,
+        bursty: bool = False,
     ) -> None:
-        super().__init__(spread, total, learn_total=learn_total)
+        super().__init__(spread, total, learn_total=learn_total, bursty=bursty)
 
     def check(self, rows: Iterable[Record]) -> list[Counts]:
         """Return records of counts."""

@@ -33,7 +33,7 @@ class ClusterDescription:
     likely: list[Feature]
     """Features with the largest value, largest first."""
     lifted: list[Feature]
-    """Features with the largest lift among those that matter, largest first."""
+    """Words that tell it apart, the most telling first; columns with the largest lift."""
     exemplars: list[Exemplar]
     trend: list[int]
     """Rows whose likeliest cluster it was, a number a bin of the stream."""
@@ -41,6 +41,34 @@ class ClusterDescription:
     """All values, where features are the pixels of an image."""
     n_merged: int = 1
     """Clusters that it is made of, where they were merged to show fewer."""
+    topic: int | None = None
+    """The topic that it is in."""
+
+
+@dataclass(frozen=True)
+class TopicDescription:
+    """One topic: what a person wants to read, clusters being the detail below it."""
+
+    id: int
+    weight: float
+    """Share of the stream."""
+    size: float
+    """Expected number of rows."""
+    born: int | None
+    """Rows seen when it was found first; None if that is not known."""
+    label: str
+    """A few words, or columns with their means."""
+    likely: list[Feature]
+    lifted: list[Feature]
+    """As of a cluster."""
+    exemplars: list[Exemplar]
+    """The best of its clusters."""
+    trend: list[int]
+    """Rows of its clusters, a number a bin of the stream."""
+    clusters: list[int]
+    """Ids, the heaviest first."""
+    mean: list[float] | None = None
+    """All values, where features are the pixels of an image."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +123,17 @@ class RunDescription:
     bin_clusters: list[int]
     """Clusters at the end of every bin."""
     events: list[Event]
-    """Births, merges, deaths and retirements, in order."""
+    """Births, merges, splits, deaths and retirements of clusters and topics, in order."""
     reject_reasons: list[tuple[str, int]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """What the model and the source were told, by group."""
     versions: dict[str, str] = field(default_factory=dict)
     image_shape: tuple[int, int] | None = None
     tree: TreeDescription | None = None
+    topics: list[TopicDescription] = field(default_factory=list)
+    """Heaviest first."""
+
+    @property
+    def cluster_events(self) -> list[Event]:
+        """Return what happened to clusters; `events` has what happened to topics too."""
+        return [event for event in self.events if event.level == "cluster"]

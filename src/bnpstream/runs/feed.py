@@ -272,6 +272,7 @@ class Feed:
                 raise InterruptedJobError
             if self._is_time(pace):
                 self.checkpoint()
+        self.model.stream.topics  # noqa: B018  found now, they are kept with the last checkpoint
         self.journal.follow(self._take_events())
 
     def status(self, stage: str | None = None) -> Status:

@@ -134,7 +134,8 @@ class Journal:
         ]
 
     def follow(self, events: list[Event]) -> None:
-        """Follow merges and deaths."""
+        """Follow merges and deaths of clusters; those of topics are no business of it."""
+        events = [event for event in events if event.level == "cluster"]
         self.trend.follow(events)
         self.exemplars.follow(events)
 

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from bnpstream.engine import (
     Absorption,
     Encoder,
@@ -11,22 +13,34 @@ from bnpstream.engine import (
     Posterior,
     Settings,
     Stream,
+    Wording,
     resolve_likelihood,
     resolve_prior,
 )
+from bnpstream.engine.topics import TopicGroups, Topics
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Absorbed
-from bnpstream.likelihoods import DirichletMultinomial, Likelihood
+from bnpstream.likelihoods import BurstyMultinomial, DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
 from bnpstream.runs.options import ModelOptions, OptionError, half_life_of
+from bnpstream.sources.lists import read_vocabulary
 from bnpstream.sources.records import Kind
 from bnpstream.storage import Tensors
 from bnpstream.storage.models import SavedModel, model_tensors
 
 FIXED, GROWING = "StreamingMixture", "DocumentMixture"
 """Estimators that a model can be loaded as: of fixed columns, and of a growing vocabulary."""
-WORDS = ("prior", "likelihood", "spread", "total")
+WORDS = ("prior", "likelihood", "spread", "total", "ngrams", "stop_words", "min_count", "bursty")
 """Parameters of estimators that are no settings of a stream."""
+OPEN_WORDS = {
+    "spread": None,
+    "total": None,
+    "ngrams": 1,
+    "stop_words": None,
+    "min_count": 1,
+    "bursty": False,
+}
+"""Parameters of a growing vocabulary, as they are by default."""
 THREADS = {"n_jobs": None, "learn_threads": 1}
 """Parameters that no result depends on: they are not kept."""
 DOCUMENT_PREFIX = 100
@@ -70,9 +84,11 @@ class Mixture:
             name, usual = FIXED, Settings()
             encoder = FixedColumns(resolve_likelihood(given["likelihood"]))
         else:
-            given = {"spread": None, "total": None} | given
+            given = OPEN_WORDS | given
             name, usual = GROWING, Settings(prefix_rows=DOCUMENT_PREFIX)
-            encoder = GrowingVocabulary(given["spread"], given["total"])
+            wording = Wording(given["ngrams"], given["stop_words"], given["min_count"])
+            spread, total, bursty = given["spread"], given["total"], given["bursty"]
+            encoder = GrowingVocabulary(spread, total, wording=wording, bursty=bursty)
         chosen = {k: x for k, x in given.items() if k not in (*WORDS, *THREADS)}
         stream = Stream(resolve_prior(given["prior"]), encoder, replace(usual, **chosen))
         parameters = asdict(usual) | given | THREADS
@@ -126,6 +142,24 @@ class Mixture:
         """Return what can be read off the posterior."""
         return self.stream.posterior
 
+    @property
+    def known_topics(self) -> Topics | None:
+        """Return the topics found last, without a search; None before any, and while rows wait."""
+        return None if self.provisional else self.stream.finder.topics
+
+    def topics_of(self, topics: Topics, rows: Any, clusters: Any) -> list[int]:
+        """Return the topics of rows, given the ids of their likeliest clusters.
+
+        Documents have the topic that explains their words best, rows of cells that of the cluster.
+        """
+        posterior = self.posterior
+        if isinstance(topics.found, TopicGroups) and np.isin(clusters, posterior.ids).all():
+            groups = topics.of_clusters(posterior)[np.searchsorted(posterior.ids, clusters)]
+        else:
+            groups = topics.of_rows(posterior, self.stream.view(rows))
+        found: list[int] = topics.ids[groups].tolist()
+        return found
+
     def log_joint(self, rows: Any) -> list[Any]:
         """Return log joints of rows to look at, in blocks: clusters by id, the new one last."""
         return self.posterior.log_joint(self.stream.view(rows))
@@ -155,7 +189,7 @@ class Mixture:
 
     def __repr__(self) -> str:
         usual = asdict(Settings()) | {"prior": "dp", "likelihood": "auto"} | THREADS
-        usual |= {"spread": None, "total": None}
+        usual |= OPEN_WORDS
         given = [f"{k}={x!r}" for k, x in self.parameters.items() if x != usual[k]]
         return f"{self.estimator}({', '.join(given)})"
 
@@ -188,9 +222,14 @@ def make_prior(options: ModelOptions) -> Prior:
         raise OptionError(str(error)) from error
 
 
-def make_model(options: ModelOptions, kind: Kind) -> Mixture:
-    """Return a model for rows of a kind; OptionError says which setting does not fit them."""
+def make_model(options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
+    """Return a model for rows of a kind; OptionError says which setting does not fit them.
+
+    With `ngrams`, up to so many words in a row of a text are a word too.
+    """
     prior = make_prior(options)
+    if options.topics is not None and options.granularity is not None:
+        raise OptionError("--topics sets the number that --granularity multiplies: give one")
     chosen = {
         "new_cluster_threshold": options.threshold,
         "half_life": None if options.half_life is None else half_life_of(options.half_life).value,
@@ -199,6 +238,8 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
         "max_memory": options.max_memory,
         "prefix_rows": options.prefix_rows,
         "engine": options.engine,
+        "n_topics": options.topics,
+        "granularity": options.granularity,
         "staleness": options.staleness,
         "block_rows": options.block_rows,
         **_revisits(options),
@@ -209,7 +250,10 @@ def make_model(options: ModelOptions, kind: Kind) -> Mixture:
     try:
         if kind == "documents":
             _refuse_for_documents(options)
-            return Mixture.made(prior=prior, **settings)
+            bursty = options.likelihood == "bursty"
+            words = _wording(options, ngrams)
+            return Mixture.made(prior=prior, bursty=bursty, **settings, **words)
+        _refuse_for_columns(options)
         return Mixture.made(prior=prior, likelihood=_likelihood(options, kind), **settings)
     except OptionError:
         raise
@@ -232,21 +276,47 @@ def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
     name = options.likelihood or ("multinomial" if kind == "counts" else "auto")
     if options.alpha is None:
         return name
-    if name != "multinomial":
+    families = {"multinomial": DirichletMultinomial, "bursty": BurstyMultinomial}
+    if name not in families:
         raise OptionError(
             f"--alpha is the base measure of counts of words, and these rows are {name}: "
             "leave it out, or give --likelihood multinomial"
         )
     try:
-        return DirichletMultinomial(options.alpha)
+        return families[name](options.alpha)
     except ValueError as error:
         raise OptionError(f"--alpha: {error}") from error
 
 
+def _wording(options: ModelOptions, ngrams: int) -> dict[str, Any]:
+    """Return which words count, as parameters of an estimator."""
+    words: Any = options.stop_words
+    if words == "none":
+        words = None
+    elif words not in (None, "auto", "english"):
+        try:
+            words = read_vocabulary(words)
+        except (OSError, ValueError) as error:
+            raise OptionError(
+                f"--stop-words {words}: give auto, english, none, or a file of words: {error}"
+            ) from error
+    return {"ngrams": ngrams, "stop_words": words, "min_count": options.min_count or 1}
+
+
+def _refuse_for_columns(options: ModelOptions) -> None:
+    """Raise OptionError for what only a growing vocabulary goes with."""
+    for name in ("stop_words", "min_count"):
+        if getattr(options, name) is not None:
+            raise OptionError(
+                f"--{name.replace('_', '-')} is for texts whose vocabulary grows, and these rows "
+                "have columns: leave it out, or give texts without --vocab and --hash-bits"
+            )
+
+
 def _refuse_for_documents(options: ModelOptions) -> None:
     """Raise OptionError for what a growing vocabulary does not go with."""
-    for name in ("alpha", "likelihood"):
-        if getattr(options, name) is not None:
+    for name, known in (("alpha", ()), ("likelihood", ("multinomial", "bursty"))):
+        if getattr(options, name) not in (None, *known):
             raise OptionError(
                 f"--{name} needs a fixed vocabulary, and that of texts grows: "
                 "give --vocab FILE or --hash-bits 18 with it"

@@ -56,7 +56,7 @@ class ModelFile:
             values |= dict.fromkeys(GIVEN)
         return ModelOptions(**(values | said))
 
-    def make_model(self, options: ModelOptions, kind: Kind) -> Mixture:
+    def make_model(self, options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
         """Return a model as `mixture.make_model` does; OptionError names the file."""
         if self.kind not in (None, kind):
             raise OptionError(
@@ -64,7 +64,7 @@ class ModelFile:
                 f"{NAMES_OF_KINDS[kind]}: tune on such records, or give options without --config"
             )
         try:
-            return make_model(options, kind)
+            return make_model(options, kind, ngrams)
         except OptionError as error:
             raise OptionError(f"{self.path}, with the options given: {error}") from error
 

@@ -22,8 +22,9 @@ class ModelOptions:
     discount: float | None = option("sigma: clusters grow like n^sigma.", "learnt")
     tilt: float | None = option("tau of nig and ngg.", "1")
     likelihood: str | None = option(
-        "auto, multinomial, gaussian, diagonal, spherical, poisson, bernoulli or categorical.",
-        "multinomial for counts, else auto",
+        "auto, multinomial, bursty (documents that repeat their words), gaussian, diagonal, "
+        "spherical, poisson, bernoulli or categorical; of texts multinomial or bursty.",
+        "multinomial for counts and texts, else auto",
     )
     alpha: float | None = option("Base measure of counts of words.", "learnt")
     threshold: float | None = option(
@@ -33,6 +34,14 @@ class ModelOptions:
     )
     max_responsibilities: int | None = option(
         "Most existing clusters that a row takes part in; 0 for no limit.", "4", least=0
+    )
+    stop_words: str | None = option(
+        "Words of texts to leave out: auto (those that tell nothing about the first rows), "
+        "english, none, or a file with one word per line.",
+        "none",
+    )
+    min_count: int | None = option(
+        "A word counts from this occurrence in the stream on.", "1", least=1
     )
     passes: int | None = option(
         "Passes over all rows (EP), which are kept in memory if there are several.", "1", least=1
@@ -51,6 +60,10 @@ class ModelOptions:
     )
     engine: Literal["auto", "compiled", "reference"] | None = option(
         "Loops: auto, compiled or reference.", "auto"
+    )
+    topics: int | None = option("Topics to group clusters into.", "as many as found", least=1)
+    granularity: float | None = option(
+        "Multiply the number of topics found: 2 for twice as many, 0.5 for half.", "1"
     )
     half_life: str | None = option(
         "Rows, or with --time-field a time (7d, 36h, 90m, 30s), after which a row counts for half.",

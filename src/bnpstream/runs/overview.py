@@ -1,22 +1,31 @@
 """Reading a run directory: what the run found, as a `RunDescription`."""
 
 from collections import Counter
+from collections.abc import Iterable
 from copy import copy
+from functools import cached_property
 from math import isqrt
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from bnpstream.engine.listing import cluster_columns, lineage_columns, topic_columns
+from bnpstream.engine.portraits import TopicPortraits, births
+from bnpstream.engine.topics import Topics
+from bnpstream.likelihoods.features import label_of
+from bnpstream.likelihoods.frames import frame_of
 from bnpstream.mixture import Event
 from bnpstream.runs.description import (
     ClusterDescription,
     Exemplar,
     GroupDescription,
     RunDescription,
+    TopicDescription,
     TreeDescription,
 )
 from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
+from bnpstream.runs.trend import recent_growth
 from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
 
@@ -67,17 +76,75 @@ class Run:
     def coarsened(self, n_clusters: int) -> "Run":
         """Return the run with its clusters merged into so many; nothing is written."""
         run, tree = copy(self), self.model.posterior.merge_tree(n_clusters)
+        run.found_topics = self.found_topics
         run.model = self.model.coarsened(n_clusters, tree)
+        run.portraits = TopicPortraits(run.found_topics, run.model.posterior)
         run.members = {int(id): [] for id in run.model.posterior.ids}
         for id, group in zip(tree.ids.tolist(), tree.cut(n_clusters).tolist(), strict=True):
             run.members[group].append(id)
         return run
 
+    @cached_property
+    def found_topics(self) -> Topics:
+        """Return the topics; of a run that has none so far, or is old, they are found now."""
+        return self.model.stream.topics
+
+    @cached_property
+    def portraits(self) -> TopicPortraits:
+        """Return what the topics look like, and which clusters are in them."""
+        return TopicPortraits(self.found_topics, self.model.posterior)
+
     def events(self) -> list[Event]:
-        """Return births, merges, deaths and retirements up to the checkpoint."""
+        """Return what became of clusters and topics up to the checkpoint."""
         return [
             Event.of(event) for event in read_log(self.folder, "lineage", self.checkpoint.marks)
         ]
+
+    def clusters_frame(self, *, n_words: int = 10, to: str = "pandas") -> Any:
+        """Return a data frame as `StreamingMixture.clusters_frame` does, of what the run stores.
+
+        Besides it has `recent`, the share of the last quarter of the stream over that of all, and
+        `exemplars`, the beginnings of typical records.
+
+        Parameters
+        ----------
+        n_words : int
+            Words, or columns, of every cluster.
+        to : {"pandas", "polars", "arrow"}
+            What kind of frame.
+        """
+        found = self._listed(cluster_columns, n_words)
+        return frame_of(found | self._noted([[id] for id in found["id"]]), to)
+
+    def topics_frame(self, *, n_words: int = 10, to: str = "pandas") -> Any:
+        """Return a data frame of topics, with the columns that `clusters_frame` has besides.
+
+        Parameters
+        ----------
+        n_words, to
+            As in `clusters_frame`.
+        """
+        found = self._listed(topic_columns, n_words)
+        return frame_of(found | self._noted(found["clusters"]), to)
+
+    def lineage_frame(self, *, to: str = "pandas") -> Any:
+        """Return a data frame as `StreamingMixture.lineage_frame` does."""
+        return frame_of(lineage_columns(self.events()), to)
+
+    def _listed(self, listing: Any, n_words: int) -> dict[str, list[Any]]:
+        """Return the columns of clusters or topics."""
+        found: dict[str, list[Any]] = listing(
+            self.model.posterior, self.portraits, self.events(), self.names(), n_words
+        )
+        return found
+
+    def _noted(self, groups: list[list[int]]) -> dict[str, list[Any]]:
+        """Return columns of what the journal says of clusters, or groups of them."""
+        lengths = np.diff(self.journal.trend.ends(), prepend=0).astype(float)
+        return {
+            "recent": [recent_growth(self._trend(group), lengths) for group in groups],
+            "exemplars": [[one.excerpt for one in self._exemplars(group)] for group in groups],
+        }
 
     def names(self) -> list[str]:
         """Return what the columns are called; documents of any words have none."""
@@ -106,7 +173,7 @@ class Run:
         ids, weights = posterior.ids, posterior.weights
         order = np.argsort(-weights, kind="stable")
         events = self.events()
-        born = {event.id: event.n_observations for event in events if event.kind == "birth"}
+        born = births(events)
         likelihood = posterior.model.likelihood
         features = likelihood.describe(self.names(), posterior)
         kind: Literal["words", "columns", "pixels"] = likelihood.feature_kind
@@ -119,7 +186,7 @@ class Run:
                     f"--image {height}x{width} is {height * width} pixels, but rows have "
                     f"{means.shape[1]} columns"
                 )
-        masses = posterior.state.masses[posterior.order]
+        masses, topics = posterior.state.masses[posterior.order], self.portraits.ids
         clusters = [
             ClusterDescription(
                 int(ids[k]),
@@ -127,10 +194,11 @@ class Run:
                 float(masses[k]),
                 min((born[i] for i in self.members[int(ids[k])] if i in born), default=None),
                 *features.of(int(k), n_features),
-                self._exemplars(int(ids[k])),
-                self._trend(int(ids[k])),
+                self._exemplars([int(ids[k])]),
+                self._trend([int(ids[k])]),
                 None if means is None else means[k].tolist(),
                 len(self.members[int(ids[k])]),
+                int(topics[k]),
             )
             for k in order
         ]
@@ -161,18 +229,60 @@ class Run:
             self.config["versions"],
             image_shape,
             self._tree(n_features, pixels=image_shape is not None) if with_tree else None,
+            self.topics(n_features, events, pixels=image_shape is not None),
         )
 
-    def _exemplars(self, id: int) -> list[Exemplar]:
-        """Return the typical records of a cluster, or of all that it is made of."""
-        found = [self.journal.exemplars.of(member) for member in self.members[id]]
-        best = sorted((one for part in found for one in part), key=lambda one: -one.score)
-        return found[0] if len(found) == 1 else best[: max(map(len, found))]
+    def topics(
+        self, n_features: int, events: list[Event] | None = None, *, pixels: bool = False
+    ) -> list[TopicDescription]:
+        """Return the topics, heaviest first.
 
-    def _trend(self, id: int) -> list[int]:
-        """Return the rows of a cluster in every bin."""
-        counts = [self.journal.trend.counts(member) for member in self.members[id]]
-        return [sum(column) for column in zip(*counts, strict=True)]
+        Parameters
+        ----------
+        n_features : int
+            Words or columns of every topic.
+        events : list of Event, optional
+            What `events` returns.
+        pixels : bool
+            Whether rows are images.
+        """
+        found, posterior = self.portraits, self.model.posterior
+        likelihood = posterior.model.likelihood
+        features = likelihood.describe(self.names(), found)
+        born = births(self.events() if events is None else events, "topic")
+        heavy = np.argsort(-posterior.weights, kind="stable")
+        topics = []
+        for j in np.argsort(-found.weights, kind="stable").tolist():
+            id, own = int(found.topics.ids[j]), posterior.ids[heavy[found.groups[heavy] == j]]
+            described = features.of(j, n_features)
+            topics.append(
+                TopicDescription(
+                    id,
+                    float(found.weights[j]),
+                    float(found.sizes[j]),
+                    born.get(id),
+                    label_of(described.lifted, likelihood.feature_kind),
+                    *described,
+                    self._exemplars(own.tolist()),
+                    self._trend(own.tolist()),
+                    own.tolist(),
+                    found.mean(j).tolist() if pixels else None,
+                )
+            )
+        return topics
+
+    def _exemplars(self, ids: Iterable[int]) -> list[Exemplar]:
+        """Return the typical records of clusters, or of all that they are made of."""
+        members = [member for id in ids for member in self.members[id]]
+        found = [self.journal.exemplars.of(member) for member in members]
+        best = sorted((one for part in found for one in part), key=lambda one: -one.score)
+        return found[0] if len(found) == 1 else best[: max(map(len, found), default=0)]
+
+    def _trend(self, ids: Iterable[int]) -> list[int]:
+        """Return the rows of clusters in every bin."""
+        trend = self.journal.trend
+        counts = [trend.counts(member) for id in ids for member in self.members[id]]
+        return [sum(column) for column in zip(*counts, strict=True)] or [0] * trend.n_bins
 
     def _tree(self, n_features: int, *, pixels: bool) -> TreeDescription | None:
         """Return the tree of merges and its groups at a few levels; None for a few clusters."""

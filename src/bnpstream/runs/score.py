@@ -26,6 +26,8 @@ class Prediction(NamedTuple):
     """Stable id of the likeliest cluster."""
     position: int
     """Its position in the order of ids."""
+    topic: int
+    """Stable id of the topic."""
     probability: float
     novelty: float
     alternatives: list[tuple[int, float]]
@@ -54,6 +56,15 @@ class Evaluation:
     homogeneity: float | None = None
     completeness: float | None = None
     purity: float | None = None
+    n_topics: int = 0
+    used_topics: int = 0
+    """Topics that some record is in."""
+    topic_nmi: float | None = None
+    topic_ari: float | None = None
+    topic_v_measure: float | None = None
+    topic_homogeneity: float | None = None
+    topic_completeness: float | None = None
+    topic_purity: float | None = None
 
 
 def source_for(run: Run, paths: list[str], **changes: Any) -> Source:
@@ -83,20 +94,21 @@ def evaluate(
     """
     likelihood = run.model.likelihood
     total, orders, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
-    found, numbers = [], []
+    ids, found, grouped, numbers = run.model.posterior.ids, [], [], []
     for records, joint in _scored(run.model, source, batch_rows):
         rejects += len(records.rejects)
         if len(records) == 0:
             continue
         total += float(sum(logsumexp(block, axis=1).sum() for block in joint))
         found.append(np.concatenate([block[:, :-1].argmax(axis=1) for block in joint]))
+        grouped += run.model.topics_of(run.found_topics, records.rows, ids[found[-1]])
         numbers += records.numbers
         documents += len(records)
         tokens += likelihood.n_tokens(records.rows) or 0
         orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
         raise ValueError(f"{source}: has no record that could be used")
-    positions = np.concatenate(found)
+    positions, topics = np.concatenate(found), np.array(grouped)
     scores: dict[str, float] = {}
     if labels is not None:
         from bnpstream.evaluation import agreement  # here, as scikit-learn takes long to import
@@ -104,6 +116,8 @@ def evaluate(
         if len(labels) != documents + rejects:
             raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
         scores = agreement(labels[numbers], positions)._asdict()
+        above = agreement(labels[numbers], topics)._asdict()
+        scores |= {f"topic_{name}": score for name, score in above.items()}
     counted = tokens if tokens > 0 else None
     return Evaluation(
         documents,
@@ -115,6 +129,8 @@ def evaluate(
         None if counted is None else float(np.exp((orders - total) / counted)),
         run.model.n_clusters,
         int(np.unique(positions).size),
+        n_topics=run.found_topics.ids.size,
+        used_topics=int(np.unique(topics).size),
         **scores,
     )
 
@@ -126,6 +142,10 @@ def predict(
     ids = run.model.posterior.ids
     for records, blocks in _scored(run.model, source, batch_rows):
         found: list[Prediction] = []
+        topics: list[int] = []
+        if blocks:
+            best = np.concatenate([joint[:, :-1].argmax(axis=1) for joint in blocks])
+            topics = run.model.topics_of(run.found_topics, records.rows, ids[best])
         for joint in blocks:
             novelty = np.exp(joint[:, -1] - logsumexp(joint, axis=1))
             known = joint[:, :-1]
@@ -142,6 +162,7 @@ def predict(
                         records.ids[at],
                         int(ids[best[0]]),
                         int(best[0]),
+                        topics[at],
                         float(shares[i, best[0]]),
                         float(novelty[i]),
                         others,

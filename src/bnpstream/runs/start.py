@@ -90,7 +90,7 @@ def start(
             "read again from its beginning: leave it out, or give --revisit for the last rows"
         )
     make = make_model if options.model_file is None else options.model_file.make_model
-    model = make(options.model, source.schema.kind)
+    model = make(options.model, source.schema.kind, source.schema.ngrams)
     if check is not None:
         check(model)
     sharing = None if options.sharing is None else options.sharing.completed()
@@ -121,7 +121,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     _check_identity(folder, source, config["source"])
     if not has_checkpoint(folder):
         with intact(folder / "config.json"):
-            model = make_model(model_options, schema.kind)
+            model = make_model(model_options, schema.kind, schema.ngrams)
         return _begun(model, source, sharing, RunWriter.resume(folder, {}))
     found, model, journal = load_checkpoint(folder, schema)
     try:

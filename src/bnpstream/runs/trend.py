@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.kernels.arrays import Floats
 from bnpstream.mixture import Event
 
 BINS = 64
@@ -118,3 +119,18 @@ class Trend:
         counts = arrays["trend.counts"].astype(np.int64)
         trend._counts = dict(zip(arrays["trend.ids"].tolist(), counts, strict=True))
         return trend
+
+
+def recent_growth(trend: list[int], lengths: Floats) -> float | None:
+    """Return the share of the last quarter of the stream's rows, over the share of all.
+
+    Examples
+    --------
+    >>> recent_growth([0, 0, 16, 48], np.full(4, 64.0))
+    3.0
+    """
+    n_last = len(trend) // 4
+    if not n_last or not sum(trend):
+        return None
+    last = sum(trend[-n_last:]) / lengths[-n_last:].sum()
+    return float(last / (sum(trend) / lengths.sum()))

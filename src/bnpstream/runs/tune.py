@@ -108,7 +108,7 @@ def tune(
     with open_source(list(options.paths), options.source) as source:
         kind = source.schema.kind
         points = options_grid(options.model, values, kind)
-        models = [make_model(point, kind) for point in points]
+        models = [make_model(point, kind, source.schema.ngrams) for point in points]
         rows, rejects = read_prefix(source, points[0], plan.rows, on_batch)
     estimator = getattr(estimators, models[0].estimator)(**models[0].parameters)
     varied = [name for name in ("prior", "likelihood") if name in models[0].parameters]
@@ -202,7 +202,7 @@ def read_prefix(
     There are as many as are wanted, or somewhat more, if the source has them.
     """
     plain = replace(options, passes=None, revisit=None, revisits=None)
-    model = make_model(plain, source.schema.kind)
+    model = make_model(plain, source.schema.kind, source.schema.ngrams)
     feed = Feed(model, source, Journal(source.schema.names), source.beginning())
     enough = Interrupts()  # signals end it at once: there is nothing to save
     parts: list[Any] = []

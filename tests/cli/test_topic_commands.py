@@ -1,0 +1,192 @@
+"""Topics in commands: `fit`, `stream`, `predict`, `evaluate`, `clusters`, `lineage`, `report`."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bnpstream import DocumentMixture
+from bnpstream.evaluation import agreement
+from bnpstream.runs.overview import Run
+from bnpstream.storage import read_checkpoint
+from commands import run, run_json
+
+THEMES = ("rain wind snow hail storm sun", "bond stock yield bank rate loan", "goal team cup match")
+N_ROWS = 1100
+
+
+@pytest.fixture(scope="module")
+def feed(tmp_path_factory):
+    """Return texts about three things, as JSON lines and as texts, and what they are about."""
+    rng = np.random.default_rng(20)
+    labels = rng.integers(3, size=N_ROWS)
+    texts = [" ".join(rng.choice(THEMES[k].split(), size=10)) for k in labels]
+    path = tmp_path_factory.mktemp("topics") / "feed.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    (path.parent / "labels.txt").write_text("\n".join(map(str, labels)) + "\n")
+    return path, texts, labels
+
+
+@pytest.fixture(scope="module")
+def fitted(feed):
+    """Return a run with three topics, and what `fit` said."""
+    path = feed[0]
+    said = run_json("fit", path, "--out", path.parent / "run", "--topics", "3", "--quiet")
+    return path.parent / "run", said
+
+
+def test_fit_tells_the_largest_topics_with_their_words(fitted, feed):
+    _, said = fitted
+    assert said["topics"] == 3
+    assert len(said["largest_topics"]) == 3
+    shares = [topic["share"] for topic in said["largest_topics"]]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
+    found = {frozenset(topic["words"][:4]) for topic in said["largest_topics"]}
+    assert all(any(words <= set(theme.split()) for theme in THEMES) for words in found)
+    assert len(found) == 3
+    assert sum(topic["clusters"] for topic in said["largest_topics"]) == said["clusters"]
+    text = run("fit", feed[0], "--topics", "3")
+    assert text.index("topic ") < text.index("learnt: ")
+    first = said["largest_topics"][0]
+    assert f"topic {first['id']}: {first['share']:.1%}  {' '.join(first['words'])}" in text
+
+
+def test_a_finished_run_stores_its_topics(fitted):
+    folder, _ = fitted
+    stream = read_checkpoint(folder).document["stream"]
+    assert stream["topics"]["n_observations"] == N_ROWS
+    assert not stream["topics_due"]
+    assert Run(folder).model.known_topics.ids.size == 3
+
+
+def test_the_options_are_kept_and_go_alone(fitted, feed, tmp_path):
+    assert json.loads((fitted[0] / "config.json").read_text())["model"]["topics"] == 3
+    both = run("fit", feed[0], "--topics", "3", "--granularity", "2", code=2)
+    assert "give one" in " ".join(both.split())
+    assert "granularity" in run("fit", feed[0], "--granularity", "0", code=2)
+    finer = run_json("fit", feed[0], "--granularity", "3", "--out", tmp_path / "run")
+    assert finer["topics"] >= 3
+
+
+def test_predict_answers_with_the_topic_of_the_estimator(fitted, feed):
+    folder, _ = fitted
+    lines = [json.loads(line) for line in run("predict", folder, feed[0], "--json").splitlines()]
+    loaded = DocumentMixture.load(folder)
+    assert [line["topic"] for line in lines] == loaded.predict_topics(feed[1]).tolist()
+    table = [line.split("\t") for line in run("predict", folder, feed[0]).splitlines()]
+    assert table[0][4] == "topic"
+    assert [int(line[4]) for line in table[1:]] == [line["topic"] for line in lines]
+    coarse = run("predict", folder, feed[0], "--coarse", "2", "--json").splitlines()
+    assert [json.loads(line)["topic"] for line in coarse] == [line["topic"] for line in lines]
+
+
+def test_evaluate_reports_both_levels(fitted, feed):
+    folder, _ = fitted
+    path, texts, labels = feed
+    found = run_json("evaluate", folder, path, "--labels", path.parent / "labels.txt")
+    loaded = DocumentMixture.load(folder)
+    topics = loaded.predict_topics(texts)
+    for name, score in agreement(labels, topics)._asdict().items():
+        assert found[f"topic_{name}"] == pytest.approx(score), name
+    for name, score in agreement(labels, loaded.predict(texts))._asdict().items():
+        assert found[name] == pytest.approx(score), name
+    assert (found["n_topics"], found["used_topics"]) == (3, np.unique(topics).size)
+
+
+def test_clusters_stand_below_their_topics(fitted):
+    folder, _ = fitted
+    found = run_json("clusters", folder)
+    below = {topic["id"]: topic["clusters"] for topic in found["topics"]}
+    assert len(below) == 3
+    for cluster in found["clusters"]:
+        assert cluster["id"] in below[cluster["topic"]]
+    assert sum(map(len, below.values())) == len(found["clusters"])
+    for topic in found["topics"]:
+        own = [cluster for cluster in found["clusters"] if cluster["topic"] == topic["id"]]
+        trends = np.array([cluster["trend"] for cluster in own])
+        assert topic["trend"] == trends.sum(axis=0).tolist()
+        assert topic["label"] == ", ".join(feature["name"] for feature in topic["lifted"][:3])
+    text = run("clusters", folder, "--top", "1")
+    assert "3 topics" in text
+    heaviest, first = found["clusters"][0], found["topics"][0]
+    lines = [line.split("│") for line in text.splitlines() if line.startswith("│")]
+    ids = [(line[1].strip(), line[2].strip()) for line in lines if line[3].strip()]
+    assert ids[0] == (str(first["id"]), "")
+    at = ids.index((str(heaviest["topic"]), ""))
+    assert ids[at + 1] == ("", str(heaviest["id"]))
+    assert len(ids) == 4
+    assert f"in topic {heaviest['topic']}" in run("clusters", folder, "--id", heaviest["id"])
+
+
+def test_lineage_shows_the_level(fitted):
+    folder, _ = fitted
+    events = [json.loads(line) for line in run("lineage", folder, "--json").splitlines()]
+    born = [event for event in events if event.get("level") == "topic"]
+    assert born[0]["kind"] == "birth"
+    assert born[0]["n_observations"] == 1000
+    assert f"row 1,000: birth of topic {born[0]['id']} (" in run("lineage", folder)
+    for id in {event["id"] for event in born}:
+        own = run_json("lineage", folder, "--id", id)["events"]
+        assert own
+        assert all("level" not in event for event in own)
+
+
+def test_stream_answers_with_topics_as_soon_as_there_are_any(feed):
+    command = [sys.executable, "-m", "bnpstream", "stream", str(feed[0]), "--topics", "3"]
+    command += ["--batch-rows", "100", "--quiet"]
+    answers = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    topics = [json.loads(line)["topic"] for line in answers.stdout.splitlines()]
+    assert len(topics) == N_ROWS
+    assert set(topics[:900]) == {None}
+    assert None not in topics[1000:]
+    late = agreement(feed[2][1000:], np.array(topics[1000:]))
+    assert late.nmi > 0.9
+
+
+def test_frames_of_a_run_add_what_it_stores(fitted):
+    folder, _ = fitted
+    found = Run(folder)
+    clusters, topics = found.clusters_frame(), found.topics_frame()
+    described = found.describe()
+    assert clusters["id"].tolist() == [cluster.id for cluster in described.clusters]
+    assert clusters["topic"].tolist() == [cluster.topic for cluster in described.clusters]
+    assert topics["label"].tolist() == [topic.label for topic in described.topics]
+    assert topics["born"].tolist() == [topic.born for topic in described.topics]
+    kept = [[one.excerpt for one in cluster.exemplars] for cluster in described.clusters]
+    assert clusters["exemplars"].tolist() == kept
+    last = N_ROWS // 4
+    assert all(0.0 < recent < N_ROWS / last for recent in topics["recent"])
+    loaded = DocumentMixture.load(folder)
+    assert loaded.clusters_frame()["words"].tolist() == clusters["words"].tolist()
+    lineage = found.lineage_frame(to="polars")
+    assert lineage.filter(lineage["level"] == "topic")["kind"].to_list()[:1] == ["birth"]
+    assert lineage["row"].to_list() == [event.n_observations for event in found.events()]
+
+
+def test_the_report_leads_with_topics(fitted, tmp_path):
+    folder, said = fitted
+    run("report", folder, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "3 topics, " in page
+    assert page.index('id="topics"') < page.index('id="stream"') < page.index('id="clusters"')
+    for topic in said["largest_topics"]:
+        assert f'id="topic-{topic["id"]}"' in page
+        assert topic["label"] in page
+
+
+def test_tables_have_topics_too(tmp_path):
+    rng = np.random.default_rng(21)
+    kind = rng.integers(3, size=300)
+    rows = [f"{10 * k + rng.normal():.3f},{-5 * k + rng.normal():.3f}" for k in kind]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    said = run_json("fit", path, "--out", tmp_path / "run", "--topics", "3")
+    assert said["topics"] == 3
+    lines = [json.loads(x) for x in run("predict", tmp_path / "run", path, "--json").splitlines()]
+    assert agreement(kind, np.array([line["topic"] for line in lines])).ari > 0.9
+    of_cluster = {line["cluster"]: line["topic"] for line in lines}
+    assert all(of_cluster[line["cluster"]] == line["topic"] for line in lines)
+    assert all(topic["label"].startswith(("a ", "b ")) for topic in said["largest_topics"])
