@@ -109,19 +109,24 @@ def stream(model: str, order: int, **source: Any) -> Found:
         return {"curve": curve}
     found = {"curve": curve, "weights": -np.sort(-learner.weights_)}
     if parts.words is not None:
-        topics = learner.top_features(N_TOPIC_WORDS, parts.words)
         heaviest = np.argsort(-learner.weights_, kind="stable")[:N_TOPICS]
+        topics = {k: _likeliest(learner.means_[k], parts.words) for k in heaviest}
         found["topics"] = [
             {
                 "weight": float(learner.weights_[k]),
-                "words": [[word, 100 * share] for word, share in topics[k]],
-                "coherence": _coherence(topics[k], parts),
+                "words": [[word, 100 * share] for word, share in topic],
+                "coherence": _coherence(topic, parts),
             }
-            for k in heaviest
+            for k, topic in topics.items()
         ]
         common = np.asarray(parts.held_out.sum(axis=0)).ravel().argsort()[::-1][:N_TOPIC_WORDS]
         found["coherence_of_common"] = _coherence([(parts.words[w], 0.0) for w in common], parts)
     return found
+
+
+def _likeliest(mean: Any, words: Any) -> list[tuple[str, float]]:
+    """Return the likeliest words of a topic, as the paper shows them, and their probabilities."""
+    return [(words[w], float(mean[w])) for w in np.argsort(-mean, kind="stable")[:N_TOPIC_WORDS]]
 
 
 def _coherence(topic: Any, parts: Parts) -> float:
