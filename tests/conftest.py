@@ -50,6 +50,8 @@ def client():
         yield connected
 
 
+PATIENCE = 300_000
+"""Milliseconds after which a browser hangs: a busy machine may take a minute to open a page."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -77,6 +79,7 @@ def visit(browser):
 
     def open_page(path, fragment="", **options):
         context = browser.new_context(**({"reduced_motion": "reduce"} | options))
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         address = path.as_uri()

@@ -251,7 +251,7 @@ def test_a_process_that_is_ended_leaves_what_it_had(data, number):
             while part.stat().st_size == 0:
                 assert process.poll() is None
             process.send_signal(number)
-            _, complaint = process.communicate(timeout=60)
+            _, complaint = process.communicate(timeout=300)
         if number == signal.SIGINT:
             assert process.returncode == 130
             assert complaint.startswith("stopped; what was downloaded is kept")

@@ -240,7 +240,7 @@ def test_interrupted_and_resumed_by_other_workers(files, shared, address, tmp_pa
     assert first["fraction"] == first["partitions"]["done"] / N_FILES
     os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: workers too
     try:
-        printed, complaints = process.communicate(timeout=120)
+        printed, complaints = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == 130, complaints

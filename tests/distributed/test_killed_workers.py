@@ -31,7 +31,7 @@ def undisturbed():
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_a_random_worker_killed_at_a_random_moment_changes_nothing(undisturbed, seed):
     client, rows, expected, seconds = undisturbed
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     rng = random.Random(seed)
     victim = rng.choice(sorted(client.run(os.getpid).values()))
     killer = Timer(rng.uniform(0.0, 2.0) * seconds, os.kill, (victim, signal.SIGKILL))

@@ -120,7 +120,7 @@ def test_a_killed_worker_changes_nothing(client, staleness):
         if applied.partition == 3:
             os.kill(victim, signal.SIGKILL)
     assert fingerprint(model) == fingerprint(expected.model)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     assert victim not in client.run(os.getpid).values()
 
 

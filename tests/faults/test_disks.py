@@ -33,7 +33,7 @@ def disk(tmp_path):
 
 
 def run(*arguments):
-    return subprocess.run(command(*arguments), capture_output=True, timeout=120)
+    return subprocess.run(command(*arguments), capture_output=True, timeout=300)
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(disk, tmp_path):

@@ -10,7 +10,7 @@ from killing import command, run_to_end, write_feed
 
 from bnpstream.storage import read_tensors
 
-SOON = 60.0
+SOON = 300.0
 """Seconds in which a process must do what it is asked to: loops may have to be compiled first."""
 
 
