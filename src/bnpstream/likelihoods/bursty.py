@@ -163,7 +163,7 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
     >>> likelihood = BurstyMultinomial(alpha=0.5, document_strength=2.0)
     >>> batch = likelihood.encode([[4, 0, 1], [0, 1, 0]])
     >>> likelihood.contributions(np.zeros((1, 4)), batch.row(0), np.zeros(1, np.int64)).round(2)
-    array([[2.1, 1. , 3.1]])
+    array([[2.11, 1.  , 3.11]])
     """
 
     document_strength: float | Literal["learn"] = LEARN
