@@ -35,7 +35,8 @@ class Units(NamedTuple):
         rows, V = self.tables, self.base.size
         of = np.repeat(topics, np.diff(rows.indptr))
         cells = rows.indices * np.int64(n_topics) + of
-        return np.bincount(cells, rows.data, V * n_topics).reshape(V, n_topics)
+        sums: Floats = np.bincount(cells, rows.data, V * n_topics).astype(np.float64, copy=False)
+        return sums.reshape(V, n_topics)
 
 
 class Grouping(NamedTuple):

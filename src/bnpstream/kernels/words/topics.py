@@ -78,7 +78,7 @@ def settle_units(
                 length += tables[at]
             for j in range(J):
                 scores[j] = log_sizes[j] - length * log_totals[j]
-            at_home = math.log(np.float32(max(sizes[home] - 1.0, 0.0) + fresh))
+            at_home: Any = math.log(np.float32(max(sizes[home] - 1.0, 0.0) + fresh))
             at_home -= length * math.log(np.float32(A + max(totals[home] - length, 0.0)))
             for at in range(start, stop):
                 w, t = indices[at], tables[at]
