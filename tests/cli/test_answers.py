@@ -31,8 +31,7 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
     model = SimpleNamespace(
         absorbed=absorbed,
         provisional=provisional,
-        known_topics="known" if knows_topics else None,
-        topics_of=lambda topics, rows, clusters: given,
+        topics_of_arrivals=lambda rows, ranked: given,
     )
     write_answers(records, model)
     lines = capfdbinary.readouterr().out.splitlines()

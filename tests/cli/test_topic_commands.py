@@ -134,16 +134,34 @@ def test_lineage_shows_the_level(fitted):
         assert all("level" not in event for event in own)
 
 
-def test_stream_answers_with_topics_as_soon_as_there_are_any(feed):
-    command = [sys.executable, "-m", "bnpstream", "stream", str(feed[0]), "--topics", "3"]
-    command += ["--batch-rows", "100", "--quiet"]
+def answered(source, *options):
+    """Return the topics that `stream` answers with."""
+    command = [sys.executable, "-m", "bnpstream", "stream", str(source), "--quiet", *options]
     answers = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    topics = [json.loads(line)["topic"] for line in answers.stdout.splitlines()]
+    return [json.loads(line)["topic"] for line in answers.stdout.splitlines()]
+
+
+def test_stream_answers_with_topics_as_soon_as_there_are_any(feed):
+    topics = answered(feed[0], "--topics", "3", "--batch-rows", "100")
     assert len(topics) == N_ROWS
-    assert set(topics[:900]) == {None}
+    assert set(topics[:1000]) == {None}
     assert None not in topics[1000:]
     late = agreement(feed[2][1000:], np.array(topics[1000:]))
     assert late.nmi > 0.9
+    for size in ("70", "5000"):  # rows count, not batches
+        assert answered(feed[0], "--topics", "3", "--batch-rows", size) == topics
+
+
+def test_answers_about_tables_do_not_depend_on_batches(tmp_path):
+    rng = np.random.default_rng(22)
+    kind = np.append(rng.integers(3, size=1040), rng.integers(5, size=160))  # two are new
+    path = tmp_path / "table.csv"
+    rows = [f"{10 * k + rng.normal():.3f},{-5 * k + rng.normal():.3f}" for k in kind]
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    topics = answered(path, "--batch-rows", "170")
+    assert set(topics[:1000]) == {None}
+    assert topics[1000:] != [None] * 200
+    assert answered(path, "--batch-rows", "5000") == topics
 
 
 def test_frames_of_a_run_add_what_it_stores(fitted):

@@ -11,12 +11,13 @@ from sklearn.metrics import adjusted_rand_score
 from bnpstream import Directional, DirichletMultinomial, DocumentMixture, StreamingMixture
 from bnpstream.engine import row_sample, topics
 from bnpstream.engine.row_sample import Memory, row_keys
+from bnpstream.inference.topic_tree import joined, resized
+from bnpstream.inference.topic_units import Units, adapted
 from bnpstream.inference.topics import (
-    Units,
+    QUICK,
     damped,
     grouped,
     grouped_by_odds,
-    resized,
     separate_evidence,
     tables_of,
 )
@@ -132,15 +133,50 @@ def test_a_joint_that_cannot_be_reached_is_given_up(corpus):
     assert grouped(Units(rows, np.full(V, 1.0 / V)), least=0.0) is None
 
 
-def test_fewer_topics_are_those_found_joined(corpus):
+def test_any_numbers_of_topics_are_cuts_of_one_tree(corpus):
     rows = corpus[0].astype(float)
     units = Units(tables_of(rows, np.full(V, 1.0 / V), 50.0), np.full(V, 1.0 / V))
     found = grouped(units)
-    fewer = resized(units, found, 3)
-    assert fewer.n_topics == 3
-    pairs = set(zip(found.topics.tolist(), fewer.topics.tolist(), strict=True))
-    assert len(pairs) == found.n_topics  # every topic went into one
-    assert resized(units, found, 25).n_topics == 25
+    numbers = (1, 2, found.n_topics - 1, found.n_topics, found.n_topics + 1, 10, 20, 40, 80)
+    assert list(numbers) == sorted(numbers)
+    for coarse, fine in pairwise(resized(units, found, n) for n in numbers):
+        pairs = set(zip(fine.topics.tolist(), coarse.topics.tolist(), strict=True))
+        assert len(pairs) == fine.n_topics > coarse.n_topics  # every finer one lies in one
+    assert [resized(units, found, n).n_topics for n in numbers] == list(numbers)
+
+
+def test_units_that_are_all_alike_can_still_be_split():
+    units = Units(csr_array(np.ones((5, 3))), np.full(3, 1.0 / 3.0))
+    found = adapted(units, np.zeros(5, np.int64), 10.0)
+    assert np.bincount(resized(units, found, 9).topics).tolist() == [1] * 5
+
+
+def test_topics_are_joined_while_the_joint_rises(corpus):
+    rows, labels = corpus
+    units = units_of(rows)
+    halves = 2 * labels + np.random.default_rng(3).integers(2, size=labels.size)
+    found = adapted(units, halves, 20.0)
+    once = joined(units, found)
+    assert adjusted_rand_score(labels, once.topics) == 1.0
+    assert once.log_joint > found.log_joint
+    assert joined(units, once) is once
+    i, j = 0, 1  # the gain of one pair is the difference of two joints
+    pair = np.where(once.topics == j, i, once.topics)
+    assert naive_joint(units, pair, once.strength) < once.log_joint
+
+
+def test_a_quick_search_finds_the_same_drawn_topics(corpus):
+    rows, labels = corpus
+    found = grouped(units_of(rows), effort=QUICK)
+    assert adjusted_rand_score(labels, found.topics) > 0.95
+    assert found.n_topics == J
+
+
+def test_no_more_topics_than_allowed_are_found(corpus):
+    units = units_of(corpus[0])
+    assert grouped(units, most=1).n_topics == 1
+    found = grouped(units, most=2)  # and four times as many when they are settled again
+    assert found.n_topics == J
 
 
 # Along a stream.
@@ -296,6 +332,48 @@ def test_the_sample_is_bounded_and_does_not_depend_on_calls(corpus, monkeypatch)
         np.testing.assert_array_equal(words.values[inside], row.data)
 
 
+def test_some_of_the_sample_is_a_sample(corpus):
+    rows, likelihood = corpus[0], DirichletMultinomial(0.5)
+    memory, parts = Memory(), Memory()
+    memory.add(likelihood.encode(rows), np.arange(1500))
+    for start in range(0, 1500, 100):
+        parts.add(likelihood.encode(rows[start : start + 100]), np.arange(start, start + 100))
+    words, ids = memory.rows(3000)
+    longest = int(np.diff(rows.indptr).max())
+    assert 3000 - longest < words.columns.size <= 3000
+    assert abs(np.mean(ids) / 750 - 1) < 0.2  # early and late ones alike
+    np.testing.assert_array_equal(ids, parts.rows(3000)[1])
+    np.testing.assert_array_equal(words.columns, rows[ids].indices)
+    assert memory.rows()[1].size == 1500
+
+
+def test_in_the_middle_few_words_are_looked_at_and_all_at_the_end(corpus, monkeypatch):
+    rows, _ = corpus
+    looked = []
+
+    def watched(units, *args, **settings):
+        looked.append(units.tables.nnz)
+        return grouped(units, *args, **settings)
+
+    monkeypatch.setattr(topics, "grouped", watched)
+    monkeypatch.setattr(topics, "WORDS_PER_ROW", 2)
+    model = StreamingMixture().fit(rows)
+    assert max(looked) <= 2 * 1000
+    looked.clear()
+    assert model.topics_.size > 1
+    assert max(looked) == rows.nnz
+
+
+def test_labels_do_not_change_before_topics_are_found_again(corpus):
+    rows, _ = corpus
+    texts = [[f"w{w}" for w in np.repeat(row.indices, row.data)] for row in rows]
+    model = DocumentMixture().partial_fit(texts[:1000])
+    before = model.predict_topics(texts)
+    model.partial_fit([[*text, "new", "newer"] for text in texts[1000:]])  # m is another
+    assert model.stream_.topics.n_observations == 1000
+    np.testing.assert_array_equal(model.predict_topics(texts), before)
+
+
 def test_groupings_are_numbered_by_size(corpus):
     sizes = np.bincount(grouped(units_of(corpus[0])).topics)
     assert (np.diff(sizes) <= 0).all()
@@ -307,7 +385,7 @@ def test_an_interrupted_search_is_made_up_for(corpus, monkeypatch):
     whole = bits(stream_of(rows, [1500]))
     model, search = StreamingMixture(), topics.TopicFinder.search
 
-    def interrupt(finder, posterior):
+    def interrupt(finder, posterior, effort):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(topics.TopicFinder, "search", interrupt)

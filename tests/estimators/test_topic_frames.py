@@ -127,7 +127,8 @@ def test_topics_of_rows_have_the_shares_and_words_of_their_rows(documents):
         tables[0, places[word]] = 30.0
     for word in THEMES[1].split():
         tables[1, places[word]] = 90.0
-    found = TopicWords(csr_array(tables), np.array([20.0, 60.0]), 50.0)
+    base = np.full(tables.shape[1], 1.0 / tables.shape[1])
+    found = TopicWords(csr_array(tables), np.array([20.0, 60.0]), 50.0, base)
     portraits = TopicPortraits(Topics(np.array([4, 9]), found, "rows", 150, 10), posterior)
     np.testing.assert_allclose(portraits.weights, [0.25, 0.75])
     np.testing.assert_allclose(portraits.sizes, [37.5, 112.5])
@@ -139,7 +140,7 @@ def test_a_topic_without_clusters_is_listed(documents):
     posterior, found = documents.stream_.posterior, documents.stream_.topics
     words = found.found
     tables = csr_array(np.vstack([words.tables.toarray(), np.zeros(words.tables.shape[1])]))
-    more = TopicWords(tables, np.append(words.masses, 0.0), words.strength)
+    more = TopicWords(tables, np.append(words.masses, 0.0), words.strength, words.base)
     portraits = TopicPortraits(Topics(np.arange(4), more, "clusters", 150, 4), posterior)
     assert portraits.weights[3] == 0.0
     assert [len(one.words) > 0 for one in portraits.telling(3)] == [True, True, True, False]

@@ -155,9 +155,7 @@ def write_answers(records: Records, model: Mixture) -> None:
     stops = np.minimum(ranked.indptr[1:], firsts + ALTERNATIVES + 1)
     clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
     rows = (absorbed.rows.novelty, firsts, stops)
-    topics: Sequence[int | None] = [None] * len(records)
-    if (known := model.known_topics) is not None:
-        topics = model.topics_of(known, records.rows, ranked.ids[firsts])
+    topics = model.topics_of_arrivals(records.rows, ranked)
     lines = []
     for number, id, topic, novelty, first, stop in zip(
         records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True

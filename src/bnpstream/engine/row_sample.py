@@ -67,6 +67,12 @@ class Words(NamedTuple):
         return cls(starts, np.asarray(columns)[keep].astype(np.int64), np.asarray(values)[keep])
 
     @classmethod
+    def of_batch(cls, batch: Batch) -> Self:
+        """Return the words of encoded documents."""
+        rows = batch.kernel_rows
+        return cls.of(rows.indptr, rows.indices, rows.values)
+
+    @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
         """Return the rows of several, in order."""
         found = list(parts)
@@ -136,10 +142,16 @@ class Memory:
             numbers, ids, both = numbers[kept], ids[kept], both.chosen(kept)
         self._numbers, self._ids, self._words = numbers, ids, both
 
-    def rows(self) -> tuple[Words, Integers]:
-        """Return the rows kept, and the ids of the clusters they arrived in."""
+    def rows(self, most_words: int = ENTRIES) -> tuple[Words, Integers]:
+        """Return the rows kept, or as many as have so many words; the clusters they arrived in."""
         self._put_away()
-        return self._words, self._ids
+        if self._words.columns.size <= most_words:
+            return self._words, self._ids
+        order = np.argsort(row_keys(self._numbers), kind="stable")
+        n = np.searchsorted(np.cumsum(np.diff(self._words.indptr)[order]), most_words, "right")
+        chosen = np.zeros(order.size, np.bool_)
+        chosen[order[:n]] = True
+        return self._words.chosen(chosen), self._ids[chosen]
 
     def save_into(self, arrays: Arrays) -> None:
         """Add the rows kept to a snapshot."""

@@ -1,9 +1,10 @@
 """The topics of a stream: when they are found, what they are called, and which rows are in them.
 
-Topics are found at n = 1000, 4000, 16000, ... rows and at the end of a stream. They change no
-cluster. Between two such times a cluster or row belongs to the topic with the best score, so a new
-cluster has one as soon as it is born. Found again, topics are matched with those before by the
-units they share: ids keep their meaning, and births, splits and merges are in the lineage.
+Topics are found at n = 1000, 4000, 16000, ... rows, from some words and with little effort, and
+with all effort at the end of a stream. They change no cluster. Between two such times a cluster or
+row belongs to the topic with the best score, so a new cluster has one as soon as it is born. Found
+again, topics are matched with those before by the units they share: ids keep their meaning, and
+births, splits and merges are in the lineage.
 
 What is grouped (`inference.topics`) are the clusters of the posterior, or rows. Rows of short texts
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
@@ -11,6 +12,7 @@ more. Whether that is so the joint says: that of rows in topics against that of 
 that have nothing in common. A sample of rows is kept for it, the same for any split into calls.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,18 +23,21 @@ from scipy.sparse import csr_array
 
 from bnpstream.engine.row_sample import ENTRIES, Memory, Words, require, require_rows
 from bnpstream.inference.odds import Odds, pool_of
+from bnpstream.inference.topic_tree import resized
+from bnpstream.inference.topic_units import Grouping, Units
 from bnpstream.inference.topics import (
     LEAST_COUNT,
-    Grouping,
-    Units,
+    QUICK,
+    THOROUGH,
+    Effort,
     damped,
     few_apart,
     grouped,
     grouped_by_odds,
-    resized,
     separate_evidence,
     tables_of,
 )
+from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.likelihoods.words import WordLikelihood
@@ -48,6 +53,8 @@ FEWER = 4
 """Topics of rows are to be fewer than clusters by this factor, or they are clusters again."""
 FIRST, FACTOR = 1000, 4
 """Rows after which topics are found, and by what that grows."""
+WORDS_PER_ROW, MOST_WORDS = 8, 2**17
+"""Words that are looked at in the middle of a stream: for every row seen, and at most."""
 
 
 class TopicWords(NamedTuple):
@@ -59,23 +66,28 @@ class TopicWords(NamedTuple):
     """(J,): rows in every topic."""
     strength: float
     """c1."""
+    base: Floats
+    """(V,): m by column as it was then; 0 for words that no topic has."""
 
-    def best(self, words: Words, posterior: "Posterior") -> Integers:
+    def best(self, words: Words) -> Integers:
         """Return the topic of every row: the one with the largest of `scores`."""
-        best: Integers = np.argmax(self.scores(words, posterior), axis=1)
+        best: Integers = np.argmax(self.scores(words), axis=1)
         return best
 
-    def scores(self, words: Words, posterior: "Posterior") -> Floats:
-        """Return log mass_j + sum_w x_w log((c1 m_w + T_jw) / (c1 + T_j.)), shape (n, J)."""
-        used, columns = np.unique(words.columns, return_inverse=True)
-        base = base_of(posterior, used)[0]
-        known = used < self.tables.shape[1]
-        sums = np.zeros((self.masses.size, used.size))
-        sums[:, known] = self.tables[:, used[known]].toarray()
+    def scores(self, words: Words) -> Floats:
+        """Return log mass_j + sum_w x_w log((c1 m_w + T_jw) / (c1 + T_j.)), shape (n, J).
+
+        Words that no topic has are left out: all that counts was known when topics were found.
+        """
+        columns = np.minimum(words.columns, self.base.size - 1)
+        known = (words.columns < self.base.size) & (self.base[columns] > 0.0)
+        used, columns = np.unique(words.columns[known], return_inverse=True)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])[words.indptr]
         totals = np.asarray(self.tables.sum(axis=1)).ravel()
-        logs = np.log(self.strength * base + sums) - np.log(self.strength + totals)[:, None]
-        n = words.indptr.size - 1
-        rows = csr_array((words.values, columns, words.indptr), shape=(n, used.size))
+        sums = self.strength * self.base[used] + self.tables[:, used].toarray()
+        logs = np.log(sums) - np.log(self.strength + totals)[:, None]
+        shape = (words.indptr.size - 1, used.size)
+        rows = csr_array((words.values[known], columns, indptr), shape=shape)
         scores: Floats = rows @ logs.T + np.log(np.maximum(self.masses, LEAST_COUNT))
         return scores
 
@@ -119,7 +131,7 @@ class Topics:
             words = cluster_words(posterior)
             base, strength = base_of(posterior, words.columns)
             tables = damped(words.values, strength * base)
-            return self.found.best(words._replace(values=tables), posterior)
+            return self.found.best(words._replace(values=tables))
         clusters, topics = self.found
         ids = posterior.ids
         at = np.minimum(np.searchsorted(clusters, ids), clusters.size - 1)
@@ -136,10 +148,32 @@ class Topics:
     def of_rows(self, posterior: "Posterior", batch: Batch) -> Integers:
         """Return the topic of rows, by position in `ids`."""
         if isinstance(self.found, TopicWords):
-            rows = batch.kernel_rows
-            words = Words.of(rows.indptr, rows.indices, rows.values)
-            return self.found.best(words, posterior)
+            return self.found.best(Words.of_batch(batch))
         return self.of_clusters(posterior)[posterior.best(batch)]
+
+    def of_arrivals(self, batch: Batch, ranked: Responsibilities) -> list[int | None]:
+        """Return the topics of rows that came since, whatever came with them or after.
+
+        Documents have the one that explains their words best, other rows that of the likeliest of
+        their clusters that was there when topics were found; None if there was none.
+
+        Parameters
+        ----------
+        batch : Batch
+            The rows.
+        ranked : Responsibilities
+            Theirs when they came, the likeliest cluster first.
+        """
+        if isinstance(self.found, TopicWords):
+            words: list[int | None] = self.ids[self.found.best(Words.of_batch(batch))].tolist()
+            return words
+        clusters, topics = self.found
+        at = np.minimum(np.searchsorted(clusters, ranked.ids), clusters.size - 1)
+        places = np.flatnonzero(clusters[at] == ranked.ids)
+        firsts = np.searchsorted(places, ranked.indptr)
+        groups = self.ids[topics[at[places]]].tolist()
+        pairs = zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)
+        return [groups[first] if first < stop else None for first, stop in pairs]
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add them to a snapshot."""
@@ -150,10 +184,9 @@ class Topics:
         }
         arrays["topics.ids"] = self.ids
         if isinstance(self.found, TopicWords):
-            tables, masses, strength = self.found
+            tables, masses, strength, base = self.found
             document["topics"]["strength"] = strength
-            document["topics"]["n_words"] = tables.shape[1]
-            arrays["topics.masses"] = masses
+            arrays["topics.masses"], arrays["topics.base"] = masses, base
             parts = ("indptr", "indices", "data")
             arrays |= {f"topics.{part}": getattr(tables, part) for part in parts}
         else:
@@ -166,8 +199,9 @@ class Topics:
         J = require(arrays, "topics.ids", np.int64).size
         if "strength" in saved:
             require_rows(arrays, "topics.", "indices", "data", J)
-            if arrays["topics.indices"].max(initial=-1) >= saved["n_words"]:
-                raise ValueError(f"topics.indices: there are {saved['n_words']} words")
+            n_words = require(arrays, "topics.base", np.float64).size
+            if arrays["topics.indices"].max(initial=-1) >= n_words:
+                raise ValueError(f"topics.indices: there are {n_words} words")
             require(arrays, "topics.masses", np.float64, J)
         else:
             n = require(arrays, "topics.clusters", np.int64).size
@@ -177,9 +211,9 @@ class Topics:
         found: TopicWords | TopicGroups
         if "strength" in saved:
             parts = tuple(arrays[f"topics.{part}"] for part in ("data", "indices", "indptr"))
-            shape = (arrays["topics.ids"].size, saved["n_words"])
-            tables = csr_array(parts, shape=shape)
-            found = TopicWords(tables, arrays["topics.masses"], saved["strength"])
+            tables = csr_array(parts, shape=(J, arrays["topics.base"].size))
+            masses, base = arrays["topics.masses"], arrays["topics.base"]
+            found = TopicWords(tables, masses, saved["strength"], base)
         else:
             found = TopicGroups(arrays["topics.clusters"], arrays["topics.of"])
         return cls(
@@ -234,6 +268,8 @@ class TopicFinder:
     n_next: int = FIRST
     due: bool = False
     """Whether the stream has ended since."""
+    seconds: float = 0.0
+    """Spent on finding topics; not kept."""
 
     def forgetful(self) -> "TopicFinder":
         """Return a finder with the same settings that has seen nothing."""
@@ -241,42 +277,52 @@ class TopicFinder:
 
     def again(self, posterior: "Posterior") -> list[Event]:
         """Find topics now; return what became of those before. Interrupted, nothing changes."""
-        self.topics, events = self.search(posterior)
+        began = time.perf_counter()
+        self.topics, events = self.search(posterior, THOROUGH if self.due else QUICK)
+        self.seconds += time.perf_counter() - began
         while self.n_next <= posterior.state.n_observations:
             self.n_next *= FACTOR
         self.due = False
         return events
 
-    def search(self, posterior: "Posterior") -> tuple[Topics, list[Event]]:
+    def search(
+        self, posterior: "Posterior", effort: Effort = THOROUGH
+    ) -> tuple[Topics, list[Event]]:
         """Return the topics of a posterior, matched with those before, and what became of these."""
         likelihood = posterior.model.likelihood
         if isinstance(likelihood, WordLikelihood):
-            return self._matched(posterior, *self._documents(posterior))
+            return self._matched(posterior, *self._documents(posterior, effort))
         return self._matched(posterior, "clusters", *self._clusters(posterior))
 
     def _wanted(self, n_found: int) -> int:
         return self.n_topics or max(1, round(self.granularity * n_found))
 
-    def _documents(self, posterior: "Posterior") -> tuple[str, TopicWords, Any]:
+    def _documents(self, posterior: "Posterior", effort: Effort) -> tuple[str, TopicWords, Any]:
         """Return what is grouped, its topics, and the words and masses of units."""
-        by_rows = self._by_rows(posterior)
+        most_words = ENTRIES
+        if effort is QUICK:
+            most_words = min(WORDS_PER_ROW * posterior.state.n_observations, MOST_WORDS)
+        by_rows = self._by_rows(posterior, effort, most_words)
         if by_rows is not None:
             return "rows", *by_rows
         slots = np.argsort(-posterior.state.masses, kind="stable")
         words = cluster_words(posterior, slots)
-        n_used = max(1, int(np.searchsorted(words.indptr, ENTRIES, side="right")) - 1)
+        n_used = max(1, int(np.searchsorted(words.indptr, most_words, side="right")) - 1)
         some = words.chosen(np.arange(slots.size) < n_used)
         masses = posterior.state.masses[slots[:n_used]]
-        return "clusters", *self._found(some, masses, posterior)
+        return "clusters", *self._found(some, masses, posterior, effort)
 
-    def _by_rows(self, posterior: "Posterior") -> tuple[TopicWords, Any] | None:
+    def _by_rows(
+        self, posterior: "Posterior", effort: Effort, most_words: int
+    ) -> tuple[TopicWords, Any] | None:
         """Return the topics of rows, if these say more than clusters do."""
         if self.memory.n_seen != posterior.state.n_observations:
             return None  # it has not seen all rows
-        words, ids = self.memory.rows()
+        words, ids = self.memory.rows(most_words)
         if ids.size == 0:
             return None
-        found: tuple[TopicWords, Any] | None = self._found(words, np.ones(ids.size), posterior, ids)
+        found: tuple[TopicWords, Any] | None
+        found = self._found(words, np.ones(ids.size), posterior, effort, ids)
         return found
 
     def _found(
@@ -284,6 +330,7 @@ class TopicFinder:
         words: Words,
         masses: Floats,
         posterior: "Posterior",
+        effort: Effort,
         ids: Integers | None = None,
     ) -> Any:
         """Return topics of units, and the units; None where clusters explain rows better.
@@ -298,13 +345,13 @@ class TopicFinder:
         units = Units(counts, base)
         if ids is None:
             units = Units(tables_of(counts, base, strength), base)
-            grouping = grouped(units)
+            grouping = grouped(units, effort=effort)
             if grouping is not None and grouping.n_topics == 1:
                 grouping = few_apart(units, grouping, masses)
         else:
             least = separate_evidence(counts, ids, base, strength)
             most = min(int(np.sqrt(n)), np.unique(ids).size // FEWER)
-            grouping = grouped(units, least, max(1, most))
+            grouping = grouped(units, least, max(1, most), effort)
         if grouping is None:
             return None
         wanted = self._wanted(grouping.n_topics)
@@ -318,10 +365,11 @@ class TopicFinder:
     ) -> TopicWords:
         J = grouping.n_topics
         sums = csr_array(units.sums(grouping.topics, J).T)
-        width = int(used.max(initial=0)) + 1
-        tables = csr_array((sums.data, used[sums.indices], sums.indptr), shape=(J, width))
+        base = np.zeros(int(used.max(initial=0)) + 1)
+        base[used] = units.base
+        tables = csr_array((sums.data, used[sums.indices], sums.indptr), shape=(J, base.size))
         in_topics = np.bincount(grouping.topics, masses, J).astype(np.float64)
-        return TopicWords(tables, in_topics, grouping.strength)
+        return TopicWords(tables, in_topics, grouping.strength, base)
 
     def _clusters(self, posterior: "Posterior") -> tuple[TopicGroups, Any]:
         """Return groups of clusters, and the clusters."""
@@ -351,7 +399,7 @@ class TopicFinder:
             return Topics(ids, found, units, n, first + J), events
         before = self.topics
         if isinstance(before.found, TopicWords):
-            old = before.found.best(words, posterior)
+            old = before.found.best(words)
         else:
             old = before.of_clusters(posterior)
         shared = np.zeros((before.ids.size, J))

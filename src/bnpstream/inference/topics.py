@@ -13,8 +13,9 @@ chosen. Given tables the joint of a grouping is closed,
     sum_j [log B(c1 m + T_j) - log B(c1 m)] + log p(grouping),
 
 with T_j the summed tables of topic j and a Dirichlet process of concentration one over units. It
-is climbed from the top: all topics are halved at random and units move to the topic with the best
-score, again and again; c1 follows by the joint itself. Sequential seating, the heaviest units
+is climbed from the top: all topics are cut at random and units move to the topic with the best
+score, again and again, and topics are joined where that raises the joint; c1 follows by the joint
+itself. Sequential seating, the heaviest units
 first, ends thousands of nats below. The number of topics is where the joint is largest. At last
 the topics found are halved and settled again with a stiff base measure (4 c1), in which only
 topics that many units share survive.
@@ -27,64 +28,34 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, psi
 
 from bnpstream.inference.odds import Odds, pool_of
+from bnpstream.inference.topic_tree import joined
+from bnpstream.inference.topic_units import Grouping, Units, adapted, moved
 from bnpstream.inference.tree import best_joins
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.kernels.words.topics import settle_units, topic_evidence
-from bnpstream.likelihoods.word_pool import WordPool
 from bnpstream.mixture import MixtureState, Model
 
-SWEEPS = 4
-"""Sweeps between two looks at c1."""
+
+class Effort(NamedTuple):
+    """What a search may take."""
+
+    n_cuts: int
+    """Parts that every topic is cut into at a time, on the way from the top."""
+    n_rounds: int
+    """How often topics are settled again with a stiff base measure."""
+
+
+THOROUGH, QUICK = Effort(4, 3), Effort(8, 1)
 MOST_TOPICS = 512
 LEAST_LOOKED = 16
 """Topics below which the joint may fall and rise again."""
-STIFF, ROUNDS = 4.0, 3
-"""What c1 is multiplied by when topics are settled again, and how often that is tried."""
-STEP = 0.5 * np.log(2.0)
-"""By which log c1 moves."""
-FRESH = 0.1
-"""Units that a topic without any counts for."""
+STIFF, MORE = 4.0, 4
+"""What c1, and the number of topics allowed, is multiplied by when topics are settled again."""
 HOPE = 4.0
 """Gains of the last doubling that all later ones together are not expected to exceed."""
 FEW, NEARLY_ALL = 32, 0.9
 """Clusters that are few enough to be read one by one, if they hold this share of the rows."""
 LEAST_COUNT = 0.5
 """Less of a word than this, and a cluster does not have it."""
-
-
-class Units(NamedTuple):
-    """What is grouped into topics."""
-
-    tables: csr_array
-    """(n, V): tables of every unit."""
-    base: Floats
-    """(V,): m, which sums to one."""
-
-    @property
-    def order(self) -> Integers:
-        """Return the units, those with most tables first."""
-        return np.argsort(-np.asarray(self.tables.sum(axis=1)).ravel(), kind="stable")
-
-    def sums(self, topics: Integers, n_topics: int) -> Floats:
-        """Return the summed tables of topics, a column each: (V, J)."""
-        n = topics.size
-        belongs = csr_array((np.ones(n), (topics, np.arange(n))), (n_topics, n))
-        return np.ascontiguousarray((belongs @ self.tables).toarray().T)
-
-
-class Grouping(NamedTuple):
-    """Units grouped into topics."""
-
-    topics: Integers
-    """(n,): the topic of every unit, numbered from the one with most units."""
-    strength: float
-    """c1."""
-    log_joint: float
-
-    @property
-    def n_topics(self) -> int:
-        """Return J."""
-        return int(self.topics.max()) + 1
 
 
 def tables_of(counts: csr_array, base: Floats, strength: float) -> csr_array:
@@ -114,7 +85,12 @@ def damped(counts: Floats, alpha: Floats) -> Floats:
     return np.minimum(counts, alpha * (psi(alpha + counts) - psi(alpha)))
 
 
-def grouped(units: Units, least: float = -np.inf, most: int = MOST_TOPICS) -> Grouping | None:
+def grouped(
+    units: Units,
+    least: float = -np.inf,
+    most: int = MOST_TOPICS,
+    effort: Effort = THOROUGH,
+) -> Grouping | None:
     """Return the topics of units, as many as the joint asks for.
 
     Parameters
@@ -124,30 +100,32 @@ def grouped(units: Units, least: float = -np.inf, most: int = MOST_TOPICS) -> Gr
     least : float
         A joint that must be reached; None is returned as soon as there is no hope of it.
     most : int
-        Topics at most.
+        Topics at most, before they are settled again; then a few times as many.
+    effort : Effort
+        What it may take.
     """
-    n = units.tables.shape[0]
+    n, n_cuts = units.tables.shape[0], effort.n_cuts
     rng = np.random.default_rng(0)
     order = units.order
-    best = current = _adapted(units, np.zeros(n, np.int64), max(units.tables.sum() / 10.0, 1.0))
-    for level in range(1, most.bit_length()):
-        if 2 * current.n_topics > n:
-            break
-        before = current.log_joint
-        current = _settled(units, _halved(current.topics, rng), current.strength, order, 2)
+    best = current = adapted(units, np.zeros(n, np.int64), max(units.tables.sum() / 10.0, 1.0))
+    size = 1
+    while (parts := min(n_cuts, most // size)) > 1 and parts * current.n_topics <= n:
+        before, size = current.log_joint, parts * size
+        current = _settled(units, _cut(current.topics, parts, rng), current.strength, order)
         if current.log_joint > best.log_joint:
             best = current
-        elif 2**level >= LEAST_LOOKED:
+        elif size >= LEAST_LOOKED:
             break
-        gain = max(current.log_joint - before, 0.0)
-        if level > 1 and best.log_joint + HOPE * gain < least:
+        gain = max(current.log_joint - before, 0.0) / np.log2(parts)
+        if size > 2 and best.log_joint + HOPE * gain < least:
             return None
-    for _ in range(ROUNDS):
+    best = joined(units, best)
+    for _ in range(effort.n_rounds):
         if best.n_topics == 1:
             break
-        stiff = _moved(units, _halved(best.topics, rng), STIFF * best.strength, order, 2 * SWEEPS)
-        found = _settled(units, stiff, best.strength, order, 1)
-        if found.log_joint > best.log_joint:
+        stiff = moved(units, _cut(best.topics, 2, rng), STIFF * best.strength, order, 2)
+        found = joined(units, _settled(units, stiff, best.strength, order))
+        if found.log_joint > best.log_joint and found.n_topics <= MORE * most:
             best = found
     return best if best.log_joint >= least else None
 
@@ -174,96 +152,15 @@ def few_apart(units: Units, found: Grouping, masses: Floats) -> Grouping:
     return Grouping(topics, found.strength, found.log_joint)
 
 
-def resized(units: Units, found: Grouping, n_topics: int) -> Grouping:
-    """Return another number of topics: some of those found joined, or halved and settled again.
-
-    Parameters
-    ----------
-    units : Units
-        What is grouped.
-    found : Grouping
-        Their topics.
-    n_topics : int
-        Topics wanted; there are no more than units.
-    """
-    rng, order = np.random.default_rng(1), units.order
-    n_topics = min(n_topics, units.tables.shape[0])
-    strength = found.strength
-    for _ in range(2 * MOST_TOPICS.bit_length()):
-        if found.n_topics >= n_topics:
-            break
-        strength /= 2.0  # with a loose base measure more topics live
-        topics = _moved(units, _halved(found.topics, rng), strength, order, SWEEPS)
-        found = _adapted(units, topics, strength)
-    J = found.n_topics
-    sums = units.sums(found.topics, J)
-    pool = WordPool(found.strength * units.base, found.strength, csr_array(sums.T), sums.sum(0))
-    table = np.full((J, J), -np.inf)
-    for j in range(J - 1):
-        table[j, j + 1 :] = table[j + 1 :, j] = pool.odds(j, np.arange(j + 1, J))
-    heirs, alive = np.arange(J), np.arange(J)
-    while alive.size > n_topics:
-        i, j = divmod(int(np.argmax(table)), J)
-        heirs[heirs == j] = i
-        alive = alive[alive != j]
-        others = alive[alive != i]
-        table[i, others] = table[others, i] = pool.join(i, j, others, table[i, others])
-        table[j], table[:, j] = -np.inf, -np.inf
-    return _adapted(units, heirs[found.topics], found.strength)
+def _cut(topics: Integers, n_cuts: int, rng: np.random.Generator) -> Integers:
+    """Return more topics, every one cut into so many at random."""
+    cut: Integers = n_cuts * topics + rng.integers(0, n_cuts, topics.size)
+    return cut
 
 
-def _halved(topics: Integers, rng: np.random.Generator) -> Integers:
-    """Return twice as many topics, every one cut into two at random."""
-    halved: Integers = 2 * topics + rng.integers(0, 2, topics.size)
-    return halved
-
-
-def _moved(units: Units, topics: Integers, strength: float, order: Integers, n: int) -> Integers:
-    """Return the topics of units after some sweeps."""
-    J = int(topics.max()) + 1
-    sums, sizes = units.sums(topics, J), np.bincount(topics, minlength=J).astype(np.float64)
-    rows, topics = units.tables, topics.copy()
-    base = strength * units.base
-    settle_units(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, base, order, FRESH,
-        n, topics, sums, sums.sum(axis=0), sizes,
-    )  # fmt: skip
-    return topics
-
-
-def _settled(
-    units: Units, topics: Integers, strength: float, order: Integers, n_looks: int
-) -> Grouping:
-    """Return topics after sweeps, c1 following them."""
-    for _ in range(n_looks):
-        found = _adapted(units, _moved(units, topics, strength, order, SWEEPS), strength)
-        topics, strength = found.topics, found.strength
-    return found
-
-
-def _adapted(units: Units, topics: Integers, strength: float) -> Grouping:
-    """Return topics without gaps, the largest first, with the c1 of the largest joint nearby."""
-    _, topics, sizes = np.unique(topics, return_inverse=True, return_counts=True)
-    rank = np.empty(sizes.size, np.int64)
-    rank[np.argsort(-sizes, kind="stable")] = np.arange(sizes.size)
-    topics = rank[topics]
-    sums = units.sums(topics, sizes.size)
-    totals = sums.sum(axis=0)
-
-    def joint(log_strength: float) -> float:
-        return float(topic_evidence(sums, totals, units.base, float(np.exp(log_strength))))
-
-    at = np.log(strength)
-    if sizes.size == 1:  # one topic wants no end of c1: then all words are drawn from m
-        value = float(sums[:, 0] @ np.log(units.base))
-    else:
-        value = joint(at)
-        for step in (STEP, -STEP):
-            while (other := joint(at + step)) > value:
-                at, value = at + step, other
-    n = topics.size
-    value += float(gammaln(sizes).sum() - gammaln(1.0 + n))
-    return Grouping(topics, float(np.exp(at)), value)
+def _settled(units: Units, topics: Integers, strength: float, order: Integers) -> Grouping:
+    """Return topics after sweeps, with the c1 that these ask for."""
+    return adapted(units, moved(units, topics, strength, order), strength)
 
 
 def separate_evidence(counts: csr_array, groups: Integers, base: Floats, strength: float) -> float:

@@ -218,17 +218,29 @@ class Feed:
 
     def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
         """Absorb rows, and note them; what the model refuses is rejected."""
-        began = time.perf_counter()
+        start = 0
+        while start < len(records):  # all rows of a part know the same topics
+            stop = min(start + max(self.model.rows_to_topics, 1), len(records))
+            yield from self._absorb_part(records.part(slice(start, stop)))
+            start = stop
+
+    def _absorb_part(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
+        """Absorb rows before topics are found again."""
+        began = self._clock()
         # Any split of rows gives the same bits: good ones do not notice.
         for part, found, refused in sound_parts(
             records, lambda part: self.model.absorb(part.rows, part.times or None)
         ):
-            self.seconds_in_pass += time.perf_counter() - began
+            self.seconds_in_pass += self._clock() - began
             if refused is None:
                 self._note(part, found)
                 self.model.stream.epochs = []  # of this call: a checkpoint does not depend on calls
             yield part, refused
-            began = time.perf_counter()
+            began = self._clock()
+
+    def _clock(self) -> float:
+        """Return the time, without that in which topics were found: this is no part of the pass."""
+        return time.perf_counter() - self.model.stream.finder.seconds
 
     def _note(self, records: Records | None, found: Absorption | None) -> None:
         """Note what became of the rows, and take over the history of clusters."""

@@ -1,5 +1,6 @@
 """The model of a run: a stream, and the estimator that it can be loaded as."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from bnpstream.engine import (
 )
 from bnpstream.engine.topics import TopicGroups, Topics
 from bnpstream.inference.tree import MergeTree
-from bnpstream.inference.visits import Absorbed
+from bnpstream.inference.visits import Absorbed, Responsibilities
 from bnpstream.likelihoods import BurstyMultinomial, DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
 from bnpstream.runs.options import ModelOptions, OptionError, half_life_of
@@ -65,6 +66,8 @@ class Mixture:
         The posterior, and all that it takes to go on with it.
     n_features : int, optional
         Columns of the rows.
+    topics_before : Topics, optional
+        Those known when the rows absorbed last came.
     """
 
     estimator: str
@@ -72,6 +75,7 @@ class Mixture:
     likelihood: Likelihood
     stream: Stream
     n_features: int | None = None
+    topics_before: Topics | None = None
 
     @classmethod
     def made(cls, **given: Any) -> "Mixture":
@@ -110,10 +114,25 @@ class Mixture:
 
     def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
         """Absorb rows of a source; ValueError names a bad one, and nothing is absorbed."""
+        self.topics_before = self.known_topics
         absorption = self.stream.absorb(rows, None, times)
         if self.estimator == FIXED:
             self.n_features = int(rows.shape[1])
         return absorption
+
+    @property
+    def rows_to_topics(self) -> int:
+        """Return how many rows come before topics are found again."""
+        return self.stream.finder.n_next - self.stream.n_rows
+
+    def topics_of_arrivals(self, rows: Any, ranked: Responsibilities) -> Sequence[int | None]:
+        """Return the topics of the rows absorbed last, by those known when they came, if any were.
+
+        If rows are absorbed in parts that `rows_to_topics` ends, it does not matter in which.
+        """
+        if self.topics_before is None:
+            return [None] * (ranked.indptr.size - 1)
+        return self.topics_before.of_arrivals(self.stream.view(rows), ranked)
 
     @property
     def provisional(self) -> bool:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bnpstream.kernels.jit.decorators import entry
-from bnpstream.kernels.special import log_gamma_ratio
+from bnpstream.kernels.jit.decorators import entry, inlined
+from bnpstream.kernels.special import STIRLING_FROM, stirling_tail
 
 NOTHING = 1e-9
 """What rounding leaves of a table that is gone."""
@@ -25,19 +25,19 @@ def settle_units(
     n_sweeps: int,
     topics: Any,
     sums: Any,
-    totals: Any,
-    sizes: Any,
-) -> None:
+) -> bool:
     """Move units to the topic with the best score, one after the other, for some sweeps.
 
     The score of a unit with tables t in topic j, the unit itself taken out, is
 
         log(size_j + fresh) + sum_w t_w log((base_w + T_jw) / (A + T_j.)),   A = sum_w base_w.
 
+    Scores are of single precision.
+
     Parameters
     ----------
     indptr, indices, tables : ndarray
-        Units, a sparse row of tables each.
+        Units, a sparse row of tables each, of single precision.
     base : ndarray of shape (V,)
         The base measure of topics.
     order : ndarray of shape (n,)
@@ -48,33 +48,43 @@ def settle_units(
         Sweeps at most.
     topics : ndarray of shape (n,)
         The topic of every unit; changed.
-    sums, totals, sizes : ndarray of shape (V, J), (J,), (J,)
-        T, its totals over words, and the number of units of every topic; changed.
+    sums : ndarray of shape (V, J)
+        T; changed.
+
+    Returns
+    -------
+    is_still : bool
+        Whether hardly any unit moved in the last sweep.
     """
     n, (V, J) = order.size, sums.shape
-    A = base.sum()
+    A, totals, sizes = base.sum(), np.zeros(J), np.zeros(J)
     logs, scores = np.empty((V, J), np.float32), np.empty(J, np.float32)
-    log_totals, log_sizes = np.log(A + totals), np.log(sizes + fresh)
     for w in range(V):
+        nothing = math.log(np.float32(base[w]))
         for j in range(J):
-            logs[w, j] = math.log(base[w] + sums[w, j])
+            T = sums[w, j]
+            logs[w, j] = nothing if T == 0.0 else math.log(np.float32(base[w] + T))
+            totals[j] += T
+    for i in range(n):
+        sizes[topics[i]] += 1.0
+    log_totals = np.log(A + totals).astype(np.float32)
+    log_sizes = np.log(sizes + fresh).astype(np.float32)
     for _ in range(n_sweeps):
         n_moved = 0
         for i in order:
             start, stop, home = indptr[i], indptr[i + 1], topics[i]
-            length = 0.0
+            length = np.float32(0.0)
             for at in range(start, stop):
                 length += tables[at]
             for j in range(J):
                 scores[j] = log_sizes[j] - length * log_totals[j]
-            at_home = math.log(max(sizes[home] - 1.0, 0.0) + fresh)
-            at_home -= length * math.log(A + max(totals[home] - length, 0.0))
+            at_home: Any = math.log(np.float32(max(sizes[home] - 1.0, 0.0) + fresh))
+            at_home -= length * math.log(np.float32(A + max(totals[home] - length, 0.0)))
             for at in range(start, stop):
                 w, t = indices[at], tables[at]
-                single = np.float32(t)
                 for j in range(J):
-                    scores[j] += single * logs[w, j]
-                at_home += t * math.log(base[w] + max(sums[w, home] - t, 0.0))
+                    scores[j] += t * logs[w, j]
+                at_home += t * math.log(np.float32(base[w] + max(sums[w, home] - t, 0.0)))
             scores[home] = at_home
             best: Any = np.argmax(scores)
             if best == home:
@@ -85,8 +95,8 @@ def settle_units(
                 w, t = indices[at], tables[at]
                 sums[w, home] = max(sums[w, home] - t, 0.0)
                 sums[w, best] += t
-                logs[w, home] = math.log(base[w] + sums[w, home])
-                logs[w, best] = math.log(base[w] + sums[w, best])
+                logs[w, home] = math.log(np.float32(base[w] + sums[w, home]))
+                logs[w, best] = math.log(np.float32(base[w] + sums[w, best]))
             totals[home] = max(totals[home] - length, 0.0)
             totals[best] += length
             sizes[home] -= 1.0
@@ -95,7 +105,23 @@ def settle_units(
                 log_totals[j] = math.log(A + totals[j])
                 log_sizes[j] = math.log(sizes[j] + fresh)
         if n_moved <= n // STILL:
-            break
+            return True
+    return False
+
+
+@inlined
+def log_rise(x: float, d: float) -> float:
+    """Return log Gamma(x + d) - log Gamma(x) for x > 0 and 0 <= d < 1e20, by one series.
+
+    `log_gamma_ratio` takes a logarithm for every step of the recurrence; here one serves all.
+    """
+    steps = 1.0
+    while x < STIRLING_FROM:
+        steps *= (x + d) / x
+        x += 1.0
+    y = x + d
+    rise = (x - 0.5) * math.log1p(d / x) + d * math.log(y) - d
+    return rise + stirling_tail(y) - stirling_tail(x) - math.log(steps)
 
 
 @entry
@@ -115,9 +141,9 @@ def topic_evidence(sums: Any, totals: Any, base: Any, scale: float) -> float:
     A, found = scale * base.sum(), 0.0
     for j in range(J):
         if totals[j] > 0.0:
-            found -= log_gamma_ratio(A, totals[j])
+            found -= log_rise(A, totals[j])
     for w in range(V):
         for j in range(J):
             if sums[w, j] > NOTHING:
-                found += log_gamma_ratio(scale * base[w], sums[w, j])
+                found += log_rise(scale * base[w], sums[w, j])
     return found
