@@ -81,6 +81,18 @@ class Words(NamedTuple):
         columns, values = (np.concatenate(x) for x in list(zip(*found, strict=True))[1:])
         return cls(indptr, columns, values)
 
+    def common(self) -> Self:
+        """Return rows without the words that only one of them has: these join nothing.
+
+        If there are no others, all words are left.
+        """
+        n_rows = np.bincount(self.columns)
+        keep = n_rows[self.columns] > 1
+        if not keep.any():
+            return self
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[self.indptr]
+        return type(self)(indptr, self.columns[keep], self.values[keep])
+
     def chosen(self, rows: NDArray[np.bool_]) -> Self:
         """Return some rows."""
         keep = np.repeat(rows, np.diff(self.indptr))

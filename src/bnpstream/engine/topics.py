@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 Arrays = dict[str, NDArray[Any]]
 Document = dict[str, Any]
 
-FEWER = 4
-"""Topics of rows are to be fewer than clusters by this factor, or they are clusters again."""
 FIRST, FACTOR = 1000, 4
 """Rows after which topics are found, and by what that grows."""
 WORDS_PER_ROW, MOST_WORDS = 8, 2**17
@@ -337,11 +335,12 @@ class TopicFinder:
 
         Without `ids`, the clusters of rows, units are clusters.
         """
-        used, columns = np.unique(words.columns, return_inverse=True)
+        common = words.common()
+        used, columns = np.unique(common.columns, return_inverse=True)
         share, strength = base_of(posterior, used)
         base = share / share.sum()
         n = words.indptr.size - 1
-        counts = csr_array((words.values, columns, words.indptr), shape=(n, used.size))
+        counts = csr_array((common.values, columns, common.indptr), shape=(n, used.size))
         units = Units(counts, base)
         if ids is None:
             units = Units(tables_of(counts, base, strength), base)
@@ -350,8 +349,7 @@ class TopicFinder:
                 grouping = few_apart(units, grouping, masses)
         else:
             least = separate_evidence(counts, ids, base, strength)
-            most = min(int(np.sqrt(n)), np.unique(ids).size // FEWER)
-            grouping = grouped(units, least, max(1, most), effort)
+            grouping = grouped(units, least, effort=effort)
         if grouping is None:
             return None
         wanted = self._wanted(grouping.n_topics)
@@ -366,7 +364,7 @@ class TopicFinder:
         J = grouping.n_topics
         sums = csr_array(units.sums(grouping.topics, J).T)
         base = np.zeros(int(used.max(initial=0)) + 1)
-        base[used] = units.base
+        base[used] = grouping.base
         tables = csr_array((sums.data, used[sums.indices], sums.indptr), shape=(J, base.size))
         in_topics = np.bincount(grouping.topics, masses, J).astype(np.float64)
         return TopicWords(tables, in_topics, grouping.strength, base)

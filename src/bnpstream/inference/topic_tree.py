@@ -36,7 +36,7 @@ def resized(units: Units, found: Grouping, n_topics: int) -> Grouping:
     if n_topics < found.n_topics:
         return joined(units, found, n_topics)
     topics = _split(units, found, min(n_topics, found.topics.size))
-    return adapted(units, topics, found.strength)
+    return adapted(units._replace(base=found.base), topics, found.strength)
 
 
 def joined(units: Units, found: Grouping, n_topics: int | None = None) -> Grouping:
@@ -51,7 +51,7 @@ def joined(units: Units, found: Grouping, n_topics: int | None = None) -> Groupi
     n_topics : int, optional
         Topics wanted; by default pairs are joined as long as the joint rises.
     """
-    J = found.n_topics
+    J, units = found.n_topics, units._replace(base=found.base)
     sums, sizes = units.sums(found.topics, J), np.bincount(found.topics).astype(np.float64)
     pool = WordPool(found.strength * units.base, found.strength, csr_array(sums.T), sums.sum(0))
     words, seats = np.full((J, J), -np.inf), gammaln(sizes[:, None] + sizes)
@@ -88,7 +88,7 @@ class Halves(NamedTuple):
 
 def _split(units: Units, found: Grouping, n_topics: int) -> Integers:
     """Return more topics: the one whose halves gain most is split, again and again."""
-    topics = found.topics.copy()
+    topics, units = found.topics.copy(), units._replace(base=found.base)
     halves = [_halves(units, topics, j, found.strength) for j in range(found.n_topics)]
     while len(halves) < n_topics:
         j = int(np.argmax([one.gain for one in halves]))

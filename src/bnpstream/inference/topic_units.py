@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import gammaln
+from scipy.special import gammaln, psi
 
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.words.topics import settle_units, topic_evidence
@@ -13,6 +13,10 @@ SWEEPS = 4
 """Sweeps between two looks at c1."""
 STEP = 0.5 * np.log(2.0)
 """By which log c1 moves."""
+MOST = np.log(1e9)
+"""Of log c1: topics that want more have nothing of their own."""
+LOOKS = 2
+"""How often c1 and m are found, each given the other."""
 FRESH = 0.1
 """Units that a topic without any counts for."""
 
@@ -46,6 +50,8 @@ class Grouping(NamedTuple):
     """(n,): the topic of every unit, numbered from the one with most units."""
     strength: float
     """c1."""
+    base: Floats
+    """(V,): m, as the topics ask for it."""
     log_joint: float
 
     @property
@@ -70,25 +76,33 @@ def moved(
 
 
 def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
-    """Return topics without gaps, the largest first, with the c1 of the largest joint nearby."""
+    """Return topics without gaps, the largest first, with the c1 and m of the largest joint nearby.
+
+    Given c1, m is the share that words have of the tables of topics. With the m of single words a
+    word that one topic has often would be missed in all the others.
+    """
     _, topics, sizes = np.unique(topics, return_inverse=True, return_counts=True)
     rank = np.empty(sizes.size, np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(sizes.size)
-    topics = rank[topics]
-    sums = units.sums(topics, sizes.size)
+    topics, n = rank[topics], topics.size
+    seats = float(gammaln(sizes).sum() - gammaln(1.0 + n))
+    sums, base = units.sums(topics, sizes.size), units.base
     totals = sums.sum(axis=0)
+    if sizes.size == 1:  # one topic wants no end of c1: then all words are drawn from m
+        base = sums[:, 0] / totals[0]
+        return Grouping(topics, strength, base, float(sums[:, 0] @ np.log(base)) + seats)
+    words, columns = np.nonzero(sums)
+    counts, at = sums[words, columns], np.log(strength)
 
     def joint(log_strength: float) -> float:
-        return float(topic_evidence(sums, totals, units.base, float(np.exp(log_strength))))
+        return float(topic_evidence(sums, totals, base, float(np.exp(log_strength))))
 
-    at = np.log(strength)
-    if sizes.size == 1:  # one topic wants no end of c1: then all words are drawn from m
-        value = float(sums[:, 0] @ np.log(units.base))
-    else:
+    for _ in range(LOOKS):
         value = joint(at)
         for step in (STEP, -STEP):
-            while (other := joint(at + step)) > value:
+            while at < MOST and (other := joint(at + step)) > value:
                 at, value = at + step, other
-    n = topics.size
-    value += float(gammaln(sizes).sum() - gammaln(1.0 + n))
-    return Grouping(topics, float(np.exp(at)), value)
+        alpha = np.exp(at) * base[words]
+        tables = np.bincount(words, alpha * (psi(alpha + counts) - psi(alpha)), base.size)
+        base = tables / tables.sum()
+    return Grouping(topics, float(np.exp(at)), base, joint(at) + seats)

@@ -48,12 +48,12 @@ THOROUGH, QUICK = Effort(4, 3), Effort(8, 1)
 MOST_TOPICS = 512
 LEAST_LOOKED = 16
 """Topics below which the joint may fall and rise again."""
-STIFF, MORE = 4.0, 4
-"""What c1, and the number of topics allowed, is multiplied by when topics are settled again."""
-HOPE = 4.0
-"""Gains of the last doubling that all later ones together are not expected to exceed."""
-FEW, NEARLY_ALL = 32, 0.9
-"""Clusters that are few enough to be read one by one, if they hold this share of the rows."""
+START = 0.2
+"""c1 with which topics are settled first, as a share of the tables of one."""
+STIFF = 4.0
+"""What c1 is multiplied by when topics are settled again."""
+FEW, NEARLY_ALL, LEAST_ROWS = 256, 0.9, 5.0
+"""Clusters that are few enough to be topics, if they hold this share of the rows, and so many each."""
 LEAST_COUNT = 0.5
 """Less of a word than this, and a cluster does not have it."""
 
@@ -98,35 +98,42 @@ def grouped(
     units : Units
         What is grouped.
     least : float
-        A joint that must be reached; None is returned as soon as there is no hope of it.
+        A joint that must be reached; None is returned as soon as there is no hope of it, or if
+        the joint still rises with the largest number of topics.
     most : int
-        Topics at most, before they are settled again; then a few times as many.
+        Topics at most, before they are settled again.
     effort : Effort
         What it may take.
     """
-    n, n_cuts = units.tables.shape[0], effort.n_cuts
-    rng = np.random.default_rng(0)
-    order = units.order
-    best = current = adapted(units, np.zeros(n, np.int64), max(units.tables.sum() / 10.0, 1.0))
+    n, n_tables = units.tables.shape[0], float(units.tables.sum())
+    rng, order = np.random.default_rng(0), units.order
+    one = best = current = adapted(units, np.zeros(n, np.int64), n_tables)
     size = 1
-    while (parts := min(n_cuts, most // size)) > 1 and parts * current.n_topics <= n:
+    while (parts := min(effort.n_cuts, most // size)) > 1 and 2 * parts * size <= n:
         before, size = current.log_joint, parts * size
-        current = _settled(units, _cut(current.topics, parts, rng), current.strength, order)
-        if current.log_joint > best.log_joint:
+        topics = _cut(current.topics, parts, rng)
+        current = _settled(units, topics, START * n_tables / size, current.base, order)
+        if best is one or current.log_joint > best.log_joint:
             best = current
         elif size >= LEAST_LOOKED:
             break
         gain = max(current.log_joint - before, 0.0) / np.log2(parts)
-        if size > 2 and best.log_joint + HOPE * gain < least:
+        if size >= LEAST_LOOKED and best.log_joint + gain * np.log2(most / size) < least:
             return None
+    else:
+        if least > -np.inf and size > 1:
+            return None  # still more topics would say still more
     best = joined(units, best)
     for _ in range(effort.n_rounds):
         if best.n_topics == 1:
             break
-        stiff = moved(units, _cut(best.topics, 2, rng), STIFF * best.strength, order, 2)
-        found = joined(units, _settled(units, stiff, best.strength, order))
-        if found.log_joint > best.log_joint and found.n_topics <= MORE * most:
-            best = found
+        again = units._replace(base=best.base)
+        stiff = moved(again, _cut(best.topics, 2, rng), STIFF * best.strength, order, 2)
+        found = joined(units, _settled(units, stiff, best.strength, best.base, order))
+        if found.log_joint <= best.log_joint:
+            break
+        best = found
+    best = max(best, one, key=lambda found: found.log_joint)
     return best if best.log_joint >= least else None
 
 
@@ -143,13 +150,13 @@ def few_apart(units: Units, found: Grouping, masses: Floats) -> Grouping:
         Their masses.
     """
     n_heavy = int(np.searchsorted(np.cumsum(masses), NEARLY_ALL * masses.sum())) + 1
-    if not 1 < n_heavy <= FEW:
+    if not 1 < n_heavy <= min(FEW, masses.sum() / LEAST_ROWS):
         return found
     topics = np.arange(masses.size)
-    heavy = units.tables[:n_heavy].toarray() + found.strength * units.base
+    heavy = units.tables[:n_heavy].toarray() + found.strength * found.base
     logs = np.log(heavy / heavy.sum(axis=1, keepdims=True))
     topics[n_heavy:] = np.argmax(units.tables[n_heavy:] @ logs.T, axis=1)
-    return Grouping(topics, found.strength, found.log_joint)
+    return found._replace(topics=topics)
 
 
 def _cut(topics: Integers, n_cuts: int, rng: np.random.Generator) -> Integers:
@@ -158,8 +165,11 @@ def _cut(topics: Integers, n_cuts: int, rng: np.random.Generator) -> Integers:
     return cut
 
 
-def _settled(units: Units, topics: Integers, strength: float, order: Integers) -> Grouping:
-    """Return topics after sweeps, with the c1 that these ask for."""
+def _settled(
+    units: Units, topics: Integers, strength: float, base: Floats, order: Integers
+) -> Grouping:
+    """Return topics after sweeps, with the c1 and m that these ask for."""
+    units = units._replace(base=base)
     return adapted(units, moved(units, topics, strength, order), strength)
 
 
