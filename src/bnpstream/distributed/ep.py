@@ -235,5 +235,5 @@ class _Sweeps:
         parts = zip(*self.client.gather(found), strict=True)
         positions, ids, shares = (np.concatenate(part) for part in parts)
         rows = absorbed.rows
-        self.stream.last = Absorption(absorbed, np.arange(rows.ids.size), 0, revised=True)
+        self.stream.last = Absorption(absorbed, np.arange(rows.ids.size), 0, rows.ids.size)
         return Labels(positions, ids, shares, rows.log_evidence, rows.novelty)

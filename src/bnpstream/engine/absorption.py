@@ -39,6 +39,7 @@ class Told:
         self.places = np.arange(0) if places is None else places
         self.n_waited = n_waited
         self.records: list[Record] = []
+        self.n_revised = 0
 
     def after(self, n_rows: int) -> "Told":
         """Return this for a call before whose rows so many others wait."""
@@ -47,21 +48,26 @@ class Told:
         places = np.append(np.arange(n_rows), n_rows + self.places)
         return Told(places, n_rows + self.n_waited)
 
-    def of_call(self, records: list[Record], revised: bool) -> "Absorption | None":
-        """Return what became of all rows absorbed since the call, these records last."""
+    def of_call(self, records: list[Record], n_revised: int) -> "Absorption | None":
+        """Return what became of all rows absorbed since the call, these records last.
+
+        Of the rows of these records, the first `n_revised` were revised.
+        """
+        if n_revised > 0:
+            self.n_revised = n_revised + sum(len(record.rows.ids) for record in self.records)
         self.records += records
         if not self.records:
             return None
         absorbed = Absorbed.of(self.records)
         places = self.places[: absorbed.rows.ids.size]
-        return Absorption(absorbed, places, self.n_waited, revised)
+        return Absorption(absorbed, places, self.n_waited, self.n_revised)
 
     @staticmethod
     def of_waiting(records: list[Record]) -> "Absorption":
         """Return what became of rows that waited, by these records alone."""
         absorbed = Absorbed.of(records)
         n = absorbed.rows.ids.size
-        return Absorption(absorbed, np.arange(n), n, revised=False)
+        return Absorption(absorbed, np.arange(n), n, n_revised=0)
 
 
 class Absorption(NamedTuple):
@@ -73,8 +79,9 @@ class Absorption(NamedTuple):
     """Where each of these rows is among all rows that were to be absorbed."""
     n_waited: int
     """How many of all rows had waited."""
-    revised: bool
-    """Whether earlier rows were revisited, or clusters merged, meanwhile."""
+    n_revised: int
+    """How many of these rows, from the first on, were revisited after they came, or came before
+    clusters were merged."""
 
     def own(self) -> "Absorption":
         """Return what became of the rows of the call alone."""
@@ -82,4 +89,5 @@ class Absorption(NamedTuple):
             return self
         first = int(np.searchsorted(self.places, self.n_waited))
         places = self.places[first:] - self.n_waited
-        return Absorption(self.absorbed.part(first), places, 0, self.revised)
+        n_revised = max(self.n_revised - first, 0)
+        return Absorption(self.absorbed.part(first), places, 0, n_revised)

@@ -29,8 +29,8 @@ class Labels(NamedTuple):
 def labels_of(stream: Stream, given: Checked) -> Labels:
     """Return what is said of the rows of the last call of a stream.
 
-    The cluster of a row is the likeliest one when it arrived; the likeliest one now if rows were
-    revisited meanwhile, if that one is gone, or if the row has weight zero.
+    The cluster of a row is the likeliest one when it arrived; the likeliest one now if the row was
+    revised since, if that cluster is gone, or if the row has weight zero.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def labels_of(stream: Stream, given: Checked) -> Labels:
     assert answering.last is not None
     absorption = answering.last.own()
     rows, known = absorption.absorbed.rows, answering.posterior.ids
-    if not absorption.revised and rows.ids.size == given.n_rows:
+    if absorption.n_revised == 0 and rows.ids.size == given.n_rows:
         positions = np.searchsorted(known, rows.ids)
         if (known[np.minimum(positions, known.size - 1)] == rows.ids).all():
             return Labels(positions, rows.ids, rows.shares, rows.log_evidence, rows.novelty)
@@ -58,9 +58,8 @@ def _labelled_anew(stream: Stream, given: Checked, absorption: Absorption) -> La
     found.ids[places], found.shares[places] = rows.ids, rows.shares
     found.log_evidence[places], found.novelty[places] = rows.log_evidence, rows.novelty
     absent = np.setdiff1d(np.arange(n), places)
-    again = np.arange(n)
-    if not absorption.revised:
-        again = np.union1d(places[~np.isin(rows.ids, known)], absent)
+    is_old = (np.arange(places.size) < absorption.n_revised) | ~np.isin(rows.ids, known)
+    again = np.union1d(places[is_old], absent)
     prepared = given.rows if given.prefix is None else encoder.prepared(given.rows)
     if absent.size > 0:
         joint = np.concatenate(posterior.log_joint(encoder.view(prepared.chosen(absent))))

@@ -117,7 +117,7 @@ class Learner:
         rows = batch.part(0, MOST_ROWS)
         start = Rehearsal(trial.absorb, model, rows).best(DOUBT)
         self.scale = start.scale
-        prior = self._prior(trial, start.prior, start.state)
+        prior = self.prior_of(trial, start.prior, start.state)
         return Model(prior, model.likelihood.rescaled(start.scale))
 
     def skip(self, n_rows: int) -> None:
@@ -224,7 +224,7 @@ class Learner:
 
     def _lowered(self, trial: Trial, prior: Prior, state: MixtureState) -> list[Prior]:
         """Return the prior that the clusters speak for, and one with less concentration."""
-        learnt: Any = self._prior(trial, prior, state)
+        learnt: Any = self.prior_of(trial, prior, state)
         if "concentration" not in learnt.learn:
             return [learnt]
         return [learnt, with_concentration(learnt, LOWER * learnt.concentration)]
@@ -239,16 +239,17 @@ class Learner:
         share, self._share = self._share, 1.0
         if restart is not None:
             return Model(restart.prior, likelihood)
-        prior: Any = self._prior(trial, model.prior, state)
+        prior: Any = self.prior_of(trial, model.prior, state)
         if share != 1.0:
             prior = with_concentration(prior, share * prior.concentration)
         return Model(prior, likelihood)
 
     def at_the_end(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
         """Return the prior of a stream that ended: learnt, if there were not P rows so far."""
-        return prior if state.n_observations >= self.n_first else self._prior(trial, prior, state)
+        return prior if state.n_observations >= self.n_first else self.prior_of(trial, prior, state)
 
-    def _prior(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
+    def prior_of(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
+        """Return the prior that the clusters speak for."""
         if not prior.learn:
             return prior
         return learnt_prior(prior, state, trial.most_discount)

@@ -10,13 +10,13 @@ import numpy as np
 
 from bnpstream.engine.checks import require_bytes, require_number, require_whole
 from bnpstream.inference.budget import Budget
+from bnpstream.inference.merge import EVEN_ODDS
 from bnpstream.inference.response import Settings as VisitSettings
 from bnpstream.inference.window import Schedule
 from bnpstream.mixture.model import ENGINES
 from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
-EVEN_ODDS = 0.0
 SERIAL = {
     "revisit": (0, "all"),
     "keep_sites": (False,),

@@ -14,6 +14,7 @@ from bnpstream.engine.encoder import Encoder, FixedColumns
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.notice import warn_of_slowness
+from bnpstream.engine.opening import opening, settle_first
 from bnpstream.engine.parallel.rounds import Rounds, prepared
 from bnpstream.engine.phase import Phase
 from bnpstream.engine.posterior import Posterior
@@ -200,6 +201,11 @@ class Stream:
         self._adopt_prior(model.prior)
         self.encoder.use(model.likelihood)
 
+    def learn_prior(self) -> None:
+        """Learn what the prior leaves open from the clusters as they are now."""
+        if self.learner is not None:
+            self._adopt_prior(self.learner.prior_of(self.trial, self._prior, self.state))
+
     def _follow_prior(self) -> None:
         """Begin to learn what a prior leaves open."""
         if self._prior.learn and self.learner is None and self._state is not None:
@@ -374,7 +380,7 @@ class Stream:
         if not self.rounds.parts:
             return None
         records, _ = self.keep(self.rounds.settle(self))
-        self.last = self._told.of_call(records, revised=False)
+        self.last = self._told.of_call(records, 0)
         return self._told.of_waiting(records)
 
     def _begin_with(self, encoder: Encoder, prefix: Prefix) -> Absorption | None:
@@ -474,7 +480,7 @@ class Stream:
                 n_seen = state.n_observations
                 stop = min(stop, start + learner.room(n_seen))
             stop = min(stop, start + self.finder.n_next - state.n_observations)
-            batch = part(start, stop)
+            batch, is_first = part(start, stop), opening(self) is not None
             if learner is not None and n_seen >= learner.n_next - learner.n_probe:
                 learner.watch(self.trial, self.model, batch, state)
             yield from self._noted(
@@ -482,6 +488,8 @@ class Stream:
             )
             start = stop
             if learner is not None and state.n_observations >= learner.n_next:
+                if is_first:
+                    yield settle_first(self)
                 better = learner.again(self.trial, self.model, state)
                 if better is not None:
                     self._adopt(better)
@@ -532,7 +540,7 @@ class Stream:
 
     def _outcomes(self, batch: Batch, ticks: Ticks | None) -> Iterable[window.Outcome]:
         """Absorb rows by the schedule."""
-        model, schedule = self.model, self.schedule
+        model, schedule = self.model, self.schedule or opening(self)
         if schedule is None:
             self.window.prepare(size=0, keep_rows=False)
             loops = self._loops
@@ -543,18 +551,22 @@ class Stream:
         kernel_for = partial(self.kernel, model)
         return window.run(*posterior, batch, self.visits, schedule, kernel_for, ticks)
 
-    def keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], bool]:
-        """File sweeps and events; return the records of new rows, and whether there was more."""
-        records, revised = [], False
+    def keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], int]:
+        """File sweeps and events; return the records of new rows, and how many were revised.
+
+        Where rows are revisited along the stream, all count as revised if some were.
+        """
+        records, n_rows, n_revised, revised = [], 0, 0, False
         for outcome in outcomes:
             self.lineage += outcome.events
             if isinstance(outcome, Record):
                 records.append(outcome)
+                n_rows += len(outcome.rows.ids)
                 continue
-            revised = True
+            n_revised, revised = n_rows, True
             if isinstance(outcome, ep.Epoch):
                 self.epochs.append(outcome)
-        return records, revised
+        return records, n_rows if self.revisits and revised else n_revised
 
     # Revisiting rows, and the end of a stream.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.engine.row_sample import ENTRIES, Memory, Words, require, require_rows
+from bnpstream.inference.drawn import alike
 from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.inference.topic_tree import resized
 from bnpstream.inference.topic_units import Grouping, Units
@@ -374,7 +375,7 @@ class TopicFinder:
         model, state, order = posterior.model, posterior.state, posterior.order
         groups = self.by_means(posterior)
         if groups is None:
-            groups = grouped_by_odds(model, state)
+            groups = self._alike(posterior)
         n_found = int(groups.max()) + 1
         wanted = min(self._wanted(n_found), state.n_clusters)
         if wanted != n_found:
@@ -382,6 +383,14 @@ class TopicFinder:
             groups = grouped_by_odds(model, state, wanted, start)
         found = TopicGroups(posterior.ids, groups[order])
         return found, (None, state.masses[order], groups[order])
+
+    @staticmethod
+    def _alike(posterior: "Posterior") -> Integers:
+        """Return groups of clusters that the model would rather have as one, by slot."""
+        try:
+            return alike(posterior.model, posterior.state, posterior.kernel_for)
+        except NotImplementedError:  # a family that does not say how rows are drawn
+            return grouped_by_odds(posterior.model, posterior.state)
 
     def _matched(
         self, posterior: "Posterior", units: str, found: Any, members: Any

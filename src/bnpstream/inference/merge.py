@@ -17,6 +17,8 @@ from bnpstream.mixture import (
 )
 from bnpstream.mixture.state import log_vacancy_of
 
+EVEN_ODDS = 0.0
+"""Log odds above which the model would rather have one cluster than two."""
 SCORED_CELLS = 4_000_000
 """(pair, statistic) cells held at a time: 32 MB."""
 NEARLY = 0.01

@@ -253,6 +253,9 @@ class Likelihood(ABC):
 
     merges_when_done: ClassVar[bool] = False
     """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
+    settles_first: ClassVar[bool] = False
+    """Whether the rows that a base measure is learnt from are revisited, and their clusters merged,
+    before a stream goes on."""
 
     @property
     def input(self) -> InputTraits:

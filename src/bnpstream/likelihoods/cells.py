@@ -200,6 +200,7 @@ class ColumnLikelihood(Likelihood):
     paired: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True
     merges_when_done: ClassVar[bool] = True
+    settles_first: ClassVar[bool] = True
 
     @property
     def input(self) -> InputTraits:

@@ -1,0 +1,62 @@
+"""The first rows of a table are settled before its stream goes on.
+
+A row that comes early is judged by next to nothing: clusters open side by side, and no row that
+comes later takes that back. They stay, and they speak for a larger concentration, which opens more.
+The rows that a base measure is learnt from are at hand, so they are revisited: sweeps as several
+passes have them, then merges by the model's own log odds, of which the prior is learnt again. From
+there on every row is seen once.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bnpstream.inference import window
+from bnpstream.inference.merge import EVEN_ODDS
+from bnpstream.mixture import Event
+
+if TYPE_CHECKING:
+    from bnpstream.engine.stream import Stream
+
+SWEEPS = 9
+"""Over the first rows, at most, before merges and after each."""
+ROUNDS = 2
+"""Times that clusters are merged and their rows swept, with a prior learnt from those before."""
+
+
+def opening(stream: "Stream") -> window.Schedule | None:
+    """Return how the next rows are absorbed if they are among the first, else None.
+
+    There are first rows if the base measure is learnt from them, clusters are merged by default,
+    and rows are not revisited anyway.
+    """
+    learner, settings = stream.learner, stream.settings
+    if (
+        stream.revisits
+        or settings.merge_threshold != "auto"
+        or not stream.likelihood.settles_first
+        or learner is None
+        or learner.scale is None
+        or stream.state.n_observations >= learner.n_first
+    ):
+        return None
+    return window.Schedule(None, SWEEPS, settings.tol)
+
+
+def settle_first(stream: "Stream") -> window.Merges:
+    """Sweep the first rows and merge their clusters; return what became of these."""
+    events = list(_settled(stream))
+    stream.window.freeze(stream.window.n_rows)
+    return window.Merges(events)
+
+
+def _settled(stream: "Stream") -> Iterator[Event]:
+    plain = window.Schedule(None, SWEEPS, stream.settings.tol)
+    merging = window.Schedule(None, SWEEPS, stream.settings.tol, EVEN_ODDS)
+    for number, plan in enumerate([plain, *[merging] * ROUNDS]):
+        if number > 0:
+            stream.learn_prior()
+        model = stream.model
+        held = (model, stream.state, stream.window, stream.visits, plan)
+        for outcome in window.finish(*held, partial(stream.kernel, model)):
+            yield from outcome.events
