@@ -177,7 +177,7 @@ def counts_of(field: Any) -> dict[str, int]:
 def _whole(word: str, count: Any) -> int:
     if isinstance(count, bool) or not isinstance(count, int | float):
         raise UnusableError(f"the count of {word[:40]!r} is not a number")
-    if count < 0 or count != int(count) or count > LARGEST_COUNT:
+    if not 0 <= count <= LARGEST_COUNT or count != int(count):
         what = "negative" if count < 0 else "not a whole number, or too large"
         raise UnusableError(f"the count of {word[:40]!r} is {what}: {count}")
     return int(count)
