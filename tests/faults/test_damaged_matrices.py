@@ -39,7 +39,7 @@ def test_no_method_follows_them(number):
     chains = GibbsMixture(likelihood=DirichletMultinomial(0.1), n_sweeps=1, n_kept=1)
     methods = (new.fit, new.partial_fit, model.partial_fit, model.predict, model.predict_proba)
     for method in (*methods, model.score_samples, chains.fit):
-        with pytest.raises(ValueError, match="X is a damaged cs|X is a damaged coo"):
+        with pytest.raises(ValueError, match=r"X is a damaged cs|X is a damaged coo"):
             method(FORGED[number])
 
 
@@ -56,5 +56,7 @@ def test_sound_matrices_of_every_format_are_taken():
 @pytest.mark.parametrize("type_", [np.int64, np.uint64])
 def test_a_count_that_a_float_would_round_is_refused(make, type_):
     rows = np.array([[1, 2], [3, 2**53 + 1]], type_)
-    with pytest.raises(ValueError, match="row 1, column 1 is 9007199254740993: .*cannot be larger"):
+    with pytest.raises(
+        ValueError, match=r"row 1, column 1 is 9007199254740993: .*cannot be larger"
+    ):
         StreamingMixture(likelihood=DirichletMultinomial(0.1)).fit(make(rows))

@@ -25,7 +25,7 @@ def as_counts(X: Any) -> csr_array:
     counts : csr_array of shape (n, V)
         Sorted columns, no duplicates, no stored zeros.
     """
-    given = _as_matrix(X)  # whole numbers as they are: as a float, 2^53 + 1 is 2^53
+    given: Any = _as_matrix(X)  # whole numbers as they are: as a float, 2^53 + 1 is 2^53
     bad = np.flatnonzero(
         ~((given.data >= 0) & (given.data <= LARGEST_COUNT)) | (given.data != np.trunc(given.data))
     )
@@ -38,7 +38,7 @@ def as_counts(X: Any) -> csr_array:
             f"column {given.indices[first]} is {value if given.dtype.kind == 'f' else int(value)}: "
             f"{reason(value)}; counts must be whole numbers >= 0",
         )
-    matrix = csr_array(given, dtype=np.float64, copy=True)
+    matrix: csr_array = csr_array(given, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
