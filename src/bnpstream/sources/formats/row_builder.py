@@ -149,7 +149,9 @@ class Building:
             self._spoilt = self.current
         number = self.before + (self.current if stray is None else stray)
         line_number, reason = self.progress.n_lines + 1, f"expected {expected}"
-        reject = Reject(self._source, line_number, number, reason, beginning(line))
+        reject = Reject(
+            self._source, line_number, number, reason, beginning(line), is_part=stray is not None
+        )
         self._marks.append(_Mark(self.current, stray is None, reject))
 
     def take(self) -> Iterator[Records]:
