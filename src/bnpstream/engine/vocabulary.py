@@ -25,7 +25,7 @@ from bnpstream.likelihoods.documents import LENGTH, as_documents
 from bnpstream.likelihoods.documents import Document as Words
 from bnpstream.likelihoods.vocabulary import BurstyVocabulary, packed, require_words, unpacked
 from bnpstream.mixture import MixtureState
-from bnpstream.mixture.saved import require, require_numbers
+from bnpstream.mixture.saved import MOST, require, require_numbers
 from bnpstream.sources.formats.tokenizer import TextCounter
 
 PLAIN = Wording()
@@ -198,6 +198,8 @@ class GrowingVocabulary(Encoder):
             if name.endswith("columns"):
                 known = (columns >= 0) & (columns <= n_words) | (columns == LENGTH)
                 require(name, known.all())
+            if name.endswith("values"):
+                require(name, (np.abs(columns) <= MOST).all())
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the words and what each has of the base measure."""

@@ -76,7 +76,8 @@ def _require_sparse(rows: Arrays, start: str, n_statistics: int) -> int:
     require(f"{start}{columns}", places.dtype.kind == "i" and places.ndim == 1)
     require(f"{start}{columns}", ((places >= 0) & (places < n_statistics)).all())
     require_ends(f"{start}indptr", rows["indptr"], places.size)
-    require_numbers(f"{start}{values}", rows[values], places.shape, -np.inf)
+    require_numbers(f"{start}{values}", rows[values], places.shape, -MOST)
+    require(f"{start}{values}", (rows[values] <= MOST).all())
     n = rows["indptr"].size - 1
     if "shape" in rows:
         require(f"{start}shape", rows["shape"].tolist() == [n, n_statistics])

@@ -83,8 +83,8 @@ def _check_state(arrays: Arrays, K: int, D: int) -> None:
     require_numbers("masses", arrays["masses"], (K,), 0.0)
     require("masses", arrays["masses"].sum() <= MOST)
     require("log_vacancy", (arrays["log_vacancy"] <= 1.0).all())  # a log probability, rounded
-    mass, log_auxiliary, _ = totals = arrays["totals"]
-    require("totals", 0.0 <= mass <= MOST and log_auxiliary < np.inf and totals[2] < np.inf)
+    totals = arrays["totals"]  # there is no log U before the first row
+    require("totals", 0.0 <= totals[0] <= MOST and not np.isposinf(totals).any())
     counters, ids = arrays["counters"], arrays["ids"]
     require("counters", (counters < MOST).all())
     require("counters", counters[N_CLUSTERS] == K and (counters >= 0).all())
