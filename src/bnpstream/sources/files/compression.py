@@ -79,7 +79,9 @@ class Unpacker:
                 # Some writers fill blocks with zeros.
                 while self._packed and not self._packed[0]:
                     rest = bytes(self._packed[:_ZEROS_AT_ONCE]).lstrip(b"\0")
-                    self._packed = self._packed[min(len(self._packed), _ZEROS_AT_ONCE) - len(rest) :]
+                    self._packed = self._packed[
+                        min(len(self._packed), _ZEROS_AT_ONCE) - len(rest) :
+                    ]
                 if not self._packed:
                     break
                 self._member = self._make()
