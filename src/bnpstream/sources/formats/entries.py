@@ -11,7 +11,7 @@ from bnpstream.kernels.text.parser import Progress, Rules, parse_entries
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import unexpected_line
 from bnpstream.sources.formats.number_reader import NumberReader
-from bnpstream.sources.formats.numerals import read_value, read_whole
+from bnpstream.sources.formats.numerals import fields_of, read_value, read_whole
 from bnpstream.sources.formats.row_builder import Building
 from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import Options, Schema
@@ -95,7 +95,7 @@ class EntryReader(NumberReader):
 
     def judge(self, line: bytes, building: Building) -> bool:
         """Take or reject one entry; return False if it is for the next batch."""
-        fields = line.split()
+        fields = fields_of(line)
         if not fields and len(line) <= self.rules.max_line_bytes:
             return True
         header, wording, number = self._header, self._header.wording, building.progress.n_lines + 1
