@@ -45,3 +45,21 @@ def test_a_run_whose_counts_do_not_agree_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr("bnpstream.runs.journal.Journal.n_rejects", 2)
     done = fit(tmp_path / "docword.txt", "--out", tmp_path / "run")
     assert "records were read and 2 rejected" in str(done.exception)
+
+
+def test_fit_says_before_it_reads_that_nothing_will_be_kept(tmp_path):
+    done = fit(tmp_path / "missing.txt")
+    assert done.exit_code == 1
+    assert "nothing will be kept: give --out" in done.stderr
+
+
+def test_predict_and_evaluate_fail_if_every_record_is_rejected(tmp_path):
+    (tmp_path / "docword.txt").write_text(DOCWORD)
+    assert fit(tmp_path / "docword.txt", "--out", tmp_path / "run").exit_code == 0
+    (tmp_path / "bad.txt").write_text("1\n2\n1\n1 9 1\n")
+    for command in ("predict", "evaluate"):
+        done = CliRunner().invoke(
+            app, [command, *map(str, (tmp_path / "run", tmp_path / "bad.txt"))]
+        )
+        assert done.exit_code == 1, done.output
+        assert "has no record that could be used" in done.stderr
