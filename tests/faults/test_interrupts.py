@@ -1,11 +1,23 @@
 """A call that is interrupted loses no row and counts none twice."""
 
+import json
+import signal
+import sys
+import threading
+
 import numpy as np
 import pytest
 
-from bnpstream import DirichletMultinomial, StreamingMixture, normalized_inverse_gaussian
+from bnpstream import (
+    DirichletMultinomial,
+    DocumentMixture,
+    StreamingMixture,
+    normalized_inverse_gaussian,
+)
 from bnpstream.datasets import bars
+from bnpstream.engine import stream
 from bnpstream.inference import visits
+from bnpstream.mixture.interrupts import deferred, heed
 from bnpstream.mixture.sites import totals
 
 X = bars(n_images=120, seed=4).counts
@@ -82,3 +94,131 @@ def test_an_interrupted_pass_counts_whole_rows(interrupted):
         model.partial_fit(X[30:])
     assert model.n_samples_seen_ == 50
     np.testing.assert_array_equal(model.state_.masses, same.state_.masses)
+
+
+# --- Ctrl-C at any moment -------------------------------------------------------------------------
+
+MOMENTS = 10
+"""Calls of functions at which each stream is interrupted."""
+DOCUMENTS = [{f"w{j}": int(n) for j, n in enumerate(row) if n} for row in X.toarray()]
+STREAMS = {
+    "plain": (mixture, X),
+    "window": (lambda: mixture(revisit=30, merge_threshold=0.0), X),
+    "fading": (lambda: mixture(half_life=20.0), X),
+    "reference": (lambda: mixture(engine="reference"), X),
+    "learnt": (lambda: StreamingMixture(prefix_rows=40), X),
+    "words": (lambda: DocumentMixture(prefix_rows=40), DOCUMENTS),
+    "rounds": (lambda: mixture(staleness=1, block_rows=16), X),
+}
+
+
+def said(model):
+    """Return every byte that a model would be saved with; its sweeps are those of the last call."""
+    arrays, document = model.to_tensors()
+    kept = {name: part for name, part in document["stream"].items() if name != "epochs"}
+    return json.dumps(kept, sort_keys=True), {name: x.tobytes() for name, x in arrays.items()}
+
+
+def interrupted_at(moment, work):
+    """Do work, interrupted when so many functions have been called; return how many there were."""
+    n_calls = 0
+
+    def count(frame, event, argument):
+        nonlocal n_calls
+        n_calls += event == "call"
+        if event == "call" and n_calls == moment:
+            signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(count)
+    try:
+        work()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+    return n_calls
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_at_any_moment_it_leaves_whole_rows_and_goes_on(name, monkeypatch):
+    monkeypatch.setattr(stream, "HEED_ROWS", 16)
+    make, rows = STREAMS[name]
+    n_rows, n_stops = 120, 0
+    expected = said(make().partial_fit(rows))
+    n_calls = interrupted_at(-1, lambda: make().partial_fit(rows))
+    rng = np.random.default_rng((41, list(STREAMS).index(name)))
+    for moment in rng.integers(1, n_calls, size=MOMENTS).tolist():
+        model = make()
+        interrupted_at(moment, lambda model=model: model.partial_fit(rows))
+        n = 0 if model._stream is None else model.n_samples_seen_
+        n_stops += 0 < n < n_rows
+        if n > 0:
+            assert said(model) == said(make().partial_fit(rows[:n])), (moment, n)
+        if n < n_rows:
+            model.partial_fit(rows[n:])
+        assert said(model) == expected, (moment, n)
+    assert n_stops > 0
+
+
+def test_what_only_looks_can_be_interrupted_at_any_moment():
+    model = STREAMS["window"][0]().partial_fit(X)
+    expected, answers = said(model), model.predict_proba(X)
+    n_calls = interrupted_at(-1, lambda: model.predict_proba(X))
+    for moment in range(1, n_calls, max(1, n_calls // MOMENTS)):
+        interrupted_at(moment, lambda: model.predict_proba(X))
+        assert said(model) == expected
+        np.testing.assert_array_equal(model.predict_proba(X), answers)
+
+
+def test_an_interrupt_between_two_steps_of_the_end_goes_on():
+    expected = mixture(revisit=500, n_revisits=3).partial_fit(X).finish()
+    n_calls = interrupted_at(-1, lambda: mixture(revisit=500, n_revisits=3).partial_fit(X).finish())
+    for moment in range(n_calls // 2, n_calls, n_calls // 20):
+        model = mixture(revisit=500, n_revisits=3).partial_fit(X)
+        interrupted_at(moment, model.finish)
+        model.finish()
+        assert said(model)[1] == said(expected)[1]
+
+
+def test_signals_are_held_back_and_asked_twice_heeded():
+    done = []
+
+    def once():
+        with deferred():
+            signal.raise_signal(signal.SIGINT)
+            with deferred():
+                heed()  # the outer block is not done
+            done.append("inner")
+            heed()
+            done.append("never")
+
+    def twice():
+        with deferred():
+            signal.raise_signal(signal.SIGINT)
+            done.append("once")
+            signal.raise_signal(signal.SIGINT)
+            done.append("never")
+
+    for work in (once, twice):
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    assert done == ["inner", "once"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_in_other_threads_and_without_a_handler_nothing_changes():
+    handler, found = signal.getsignal(signal.SIGINT), []
+
+    def work():
+        with deferred():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        work()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert found == [handler, signal.SIG_IGN]

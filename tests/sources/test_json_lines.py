@@ -291,3 +291,23 @@ def test_reading_texts_goes_on_from_any_position(tmp_path):
             records, rejected = read_all(open_source(path, settings), 7, start)
             assert records == [record for record in whole if record[0] >= after]
             assert rejected == [reject for reject in rejects if reject.record >= after]
+
+
+@pytest.mark.parametrize(
+    ("line", "twice"),
+    [
+        ('{"text": "a b", "text": "c"}', "text"),
+        ('{"id": 1, "text": "a b", "id": 2}', "id"),
+        ('{"counts": {"a": 1, "b": 2, "a": 3}}', "a"),
+        ('{"size": 1, "note": "x:y", "size": 2}', "size"),
+    ],
+)
+def test_a_key_that_occurs_twice_is_a_reject(tmp_path, line, twice):
+    name = next(key for key in ("text", "counts", "size") if f'"{key}"' in line)
+    value = {"text": '"a: \\"text\\" b"', "counts": '{"a": 1}', "size": "3"}[name]
+    sound = f'{{"id": 7, "{name}": {value}}}\n'
+    path = tmp_path / "a.jsonl"
+    path.write_text(sound + line + "\n" + sound)
+    [(batch, _)] = open_source(str(path)).batches()
+    assert batch.numbers == [0, 2]
+    assert (batch.rejects[0].line, batch.rejects[0].reason) == (2, f"{twice!r} occurs twice")

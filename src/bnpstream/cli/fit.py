@@ -36,6 +36,8 @@ SHOWN_REASONS = 5
 def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
     options = run_options(source or [], given | _blocks(given))
+    if given["out"] is None:
+        typer.echo("nothing will be kept: give --out to keep the run", err=True)
     if given["dask"] is None:
         feed, done = _run(options, given, answer=None)
         summary = summarize(feed, given["out"], done=done)

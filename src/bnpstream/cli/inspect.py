@@ -54,7 +54,9 @@ def run_predict(
     fitted = _opened(run, coarse)
     if not as_json:
         print("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty")
-    for records, found in predict(fitted, source_for(fitted, source or ["-"], format=format)):
+    given, n_found, n_rejects = source_for(fitted, source or ["-"], format=format), 0, 0
+    for records, found in predict(fitted, given):
+        n_found, n_rejects = n_found + len(found), n_rejects + len(records.rejects)
         for reject in records.rejects:
             print(f"{reject.place}: {reject.reason}", file=sys.stderr)
         for one in found:
@@ -65,6 +67,8 @@ def run_predict(
                 place = f"{one.cluster}\t{one.position}\t{one.topic}"
                 print(f"{one.record}\t{one.id}\t{place}\t{one.probability:.4f}\t{one.novelty:.4f}")
     sys.stdout.flush()
+    if n_rejects > 0 and n_found == 0:
+        raise ValueError(f"{given}: has no record that could be used")
 
 
 def run_clusters(

@@ -18,6 +18,7 @@ from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.wording import are_texts
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods.frames import check_sparse
 from bnpstream.mixture import MixtureState
 from bnpstream.mixture.window import Window
 
@@ -139,6 +140,9 @@ class Encoder(ABC):
     def load_rows(self, document: Document, arrays: Arrays) -> Any:
         """Return the rows that `save_rows` added."""
 
+    def check_columns(self, arrays: Arrays) -> None:  # noqa: B027
+        """Raise ValueError if a snapshot has columns that are not known; by default all are."""
+
     @abstractmethod
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the likelihood and the columns to a snapshot."""
@@ -230,8 +234,13 @@ class FixedColumns(Encoder):
         """Return the matrix."""
         if "shape" in document:
             parts = tuple(arrays[f"prefix.{name}"] for name in ("data", "indices", "indptr"))
-            return csr_array(parts, shape=tuple(document["shape"]))
-        return decode(document["rows"]) if "rows" in document else arrays["prefix.rows"]
+            matrix = csr_array(parts, shape=tuple(document["shape"]))
+            check_sparse(matrix)
+            return matrix
+        rows = decode(document["rows"]) if "rows" in document else arrays["prefix.rows"]
+        if not isinstance(rows, np.ndarray) or rows.ndim != 2:
+            raise ValueError("the rows of the prefix are no matrix")
+        return rows
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the likelihood."""

@@ -32,6 +32,7 @@ from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint, log_joint_where
 from bnpstream.mixture.predict import log_prior_weights
+from bnpstream.mixture.saved import named, rows_from
 from bnpstream.mixture.snapshot import state_arrays, state_from
 from bnpstream.priors import Prior
 
@@ -275,10 +276,9 @@ class Learner:
         saved = document["learner"]
         learner = cls(saved["n_first"], saved["scale"], wide=saved.get("wide", False))
         learner.n_next = saved["n_next"]
-        state, rows = (named(arrays, f"learner.{part}.") for part in ("state", "rows"))
-        if state:
-            learner._before = state_from(state, paired=likelihood.paired)
-            learner._probe = [likelihood.batch_of(rows)]
+        if state := named(arrays, "learner.state."):
+            learner._before = before = state_from(state, paired=likelihood.paired)
+            learner._probe = [rows_from(arrays, "learner.rows.", likelihood, before.n_statistics)]
         return learner
 
 
@@ -326,8 +326,3 @@ def _change(log_weights: Floats, before: Floats) -> Floats:
     """Return by what log weights changed; one that was -inf stays so."""
     known = np.isfinite(before)
     return np.where(known, log_weights, 0.0) - np.where(known, before, 0.0)
-
-
-def named(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays whose names start so, without it."""
-    return {name[len(start) :]: x for name, x in arrays.items() if name.startswith(start)}

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.engine.checks import require_whole
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Encoder, FixedColumns
-from bnpstream.engine.learner import Learner, named
+from bnpstream.engine.learner import Learner
 from bnpstream.engine.parallel.rounds import Rounds
 from bnpstream.engine.phase import Phase
 from bnpstream.engine.prefix import Prefix
@@ -22,6 +23,8 @@ from bnpstream.engine.stream import Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
 from bnpstream.inference import ep, window
 from bnpstream.inference.forgetting import Clock
+from bnpstream.kernels.arrays import N_OBSERVATIONS
+from bnpstream.mixture.saved import named, require, require_numbers, rows_from
 from bnpstream.mixture.snapshot import (
     lineage_arrays,
     lineage_from,
@@ -113,6 +116,8 @@ def restore(
         learner = None
         if "learner" in document:
             learner = Learner.load_from(document, arrays, encoder.likelihood)
+            require("counters", arrays["counters"][N_OBSERVATIONS] <= 4 * learner.n_next)
+        encoder.check_columns(arrays)
         state = state_from(arrays, paired=encoder.likelihood.paired)
         kept = window_from(arrays, encoder.likelihood, state, keep_rows=document["keep_rows"])
         stream.resume(state, kept, lineage_from(arrays))
@@ -123,9 +128,29 @@ def restore(
             stage, progress = document["finishing"]
             stream.progress = (stage, window.Progress(*progress))
         stream.finder = stream.finder.loaded(document, arrays)
-        if waiting := named(arrays, "waiting."):
-            stream.rounds = Rounds([encoder.likelihood.batch_of(waiting)])
+        _check_topics(arrays, state.n_statistics)
+        if named(arrays, "waiting."):
+            waiting = rows_from(arrays, "waiting.", encoder.likelihood, state.n_statistics)
+            stream.rounds = Rounds([waiting])
     return stream
+
+
+def _check_topics(arrays: Arrays, n_statistics: int) -> None:
+    """Raise ValueError if the rows kept for topics are not rows of the stream."""
+    if "topics.memory.numbers" not in arrays:
+        return
+    numbers, columns = arrays["topics.memory.numbers"], arrays["topics.memory.columns"]
+    n_seen = arrays["topics.memory.counters"][0]
+    inside = (numbers >= 0) & (numbers < n_seen)
+    require("topics.memory.numbers", inside.all() and (np.diff(numbers) > 0).all())
+    require("topics.memory.counters", n_seen <= arrays["counters"][N_OBSERVATIONS])
+    require("topics.memory.columns", (columns < n_statistics - 1).all())
+    require("topics.memory.values", (arrays["topics.memory.values"] >= 0.0).all())
+    if "topics.data" in arrays:
+        require("topics.data", (arrays["topics.data"] >= 0.0).all())
+        require_numbers("topics.masses", arrays["topics.masses"], arrays["topics.ids"].shape, 0.0)
+    ids = arrays.get("topics.ids", np.empty(0))
+    require("topics.ids", np.unique(ids).size == ids.size)
 
 
 def _save_prefix(stream: Stream, arrays: Arrays) -> Document:
@@ -144,8 +169,13 @@ def _load_prefix(encoder: Encoder, document: Document, arrays: Arrays) -> Prefix
     """Return rows that wait."""
     rows = encoder.load_rows(document, arrays)
     n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
+    encoder.check(rows)  # as when they came
     weights, stamps = arrays.get("prefix.weights", np.ones(n)), arrays.get("prefix.stamps")
-    prefix, first = Prefix(), n - document["n_last"]
+    require_numbers("prefix.weights", weights, (n,), 0.0)
+    if stamps is not None:
+        require_numbers("prefix.stamps", stamps, (n,), -np.inf)
+    prefix, first = Prefix(), n - require_whole("n_last", document["n_last"], 0)
+    require_whole("rows before the last call", first, 0)
     for part in (slice(0, first), slice(first, n)):
         if part.stop > part.start:
             times = None if stamps is None else stamps[part]

@@ -31,11 +31,14 @@ from bnpstream.inference.visits import Record
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
+from bnpstream.mixture.interrupts import deferred, heed
 from bnpstream.mixture.window import Window
 from bnpstream.priors import NAMED_PRIORS, Prior
 
 NEVER = 2**62
 """More rows than come."""
+HEED_ROWS = 1024
+"""Rows after which an interrupt is heeded at the latest: often enough for a person."""
 LEAST_MEANS = 64
 """Clusters whose means are worth clustering: fewer say little of what their family is."""
 
@@ -143,15 +146,16 @@ class Stream:
         other = prior is not None and prior != self._given_prior
         used = prior if prior is not None and other else self._prior
         settings.check(used)
-        if self.phase is Phase.RUNNING and self.settings.round_rows != settings.round_rows:
-            self.settle()  # what waits is not for other rounds
-        self.settings, self._prior = settings, used
-        self.schedule = settings.schedule(all_rows=all_rows)
-        self._loops, self._provisional = Loops(settings), None
-        self.finder.n_topics, self.finder.granularity = settings.n_topics, settings.granularity
-        if prior is not None:
-            self._given_prior = prior
-            self._follow_prior()
+        with deferred():
+            if self.phase is Phase.RUNNING and self.settings.round_rows != settings.round_rows:
+                self.settle()  # what waits is not for other rounds
+            self.settings, self._prior = settings, used
+            self.schedule = settings.schedule(all_rows=all_rows)
+            self._loops, self._provisional = Loops(settings), None
+            self.finder.n_topics, self.finder.granularity = settings.n_topics, settings.granularity
+            if prior is not None:
+                self._given_prior = prior
+                self._follow_prior()
 
     @property
     def revisits(self) -> bool:
@@ -345,6 +349,11 @@ class Stream:
             What became of them, and of rows that had waited; None if all were kept.
         """
         given = rows if isinstance(rows, Checked) else self.check(rows, weights, timestamps)
+        with deferred():
+            return self._absorb(given)
+
+    def _absorb(self, given: Checked) -> Absorption | None:
+        """Absorb rows, or keep them."""
         self.progress = self._provisional = None
         if given.prefix is None:
             if self.phase is Phase.EMPTY:
@@ -361,18 +370,20 @@ class Stream:
 
     def begin(self) -> Absorption | None:
         """Absorb all rows that were kept now, with what they say of what is open."""
-        return self._begin_with(self.encoder, self.prefix)
+        with deferred():
+            return self._begin_with(self.encoder, self.prefix)
 
     def settle(self) -> Absorption | None:
         """Absorb all rows that wait, of prefix and round; return what became of them, if any did.
 
         A round that is not full is absorbed as one that is: rows that come later begin another.
         """
-        if self.phase is Phase.PREFIX:
+        with deferred():
+            if self.phase is not Phase.PREFIX:
+                return self._settle_round()
             self.begin()
             self._settle_round()
             return self.last
-        return self._settle_round()
 
     def _settle_round(self) -> Absorption | None:
         """Absorb the rows of a round that is not full."""
@@ -475,7 +486,8 @@ class Stream:
         start, learner, encoder, state = 0, self.learner, self.encoder, self.state
         while start < n:
             self._find_topics_in_time()
-            stop = min(start + room(start), n)
+            heed()  # as between two calls
+            stop = min(start + min(room(start), HEED_ROWS), n)
             if learner is not None:
                 n_seen = state.n_observations
                 stop = min(stop, start + learner.room(n_seen))
@@ -531,8 +543,9 @@ class Stream:
     def topics(self) -> Topics:
         """Return the topics found last; of a stream too short for any, a throw-away search."""
         stream = self.answering if self.waits else self
-        if stream.finder.due:
-            stream._find_topics()
+        with deferred():
+            if stream.finder.due:
+                stream._find_topics()
         found = stream.finder.topics
         if found is None:
             found, _ = stream.finder.search(stream._own_posterior)
@@ -581,8 +594,19 @@ class Stream:
         """Do what `finish` does, yielding after every step of it: a sweep, or a search for merges.
 
         Between two steps the stream can be saved; restored, it goes on from there. If rows waited,
-        the first thing yielded says what became of them.
+        the first thing yielded says what became of them. Interrupts are heeded between steps.
         """
+        steps = self._finishing()
+        while True:
+            with deferred():
+                try:
+                    step = next(steps)
+                except StopIteration:
+                    break
+            yield step
+
+    def _finishing(self) -> Iterator[Absorption | None]:
+        """Do what `finish` does."""
         if self.phase is Phase.EMPTY:
             raise ValueError("there is nothing to finish: no row has been given so far")
         began = self.settle()
@@ -603,9 +627,10 @@ class Stream:
         n_sweeps : int
             Sweeps at most.
         """
-        if self.phase is Phase.PREFIX:
-            self.begin()
-        refine(self, rows, weights, n_sweeps)
+        with deferred():
+            if self.phase is Phase.PREFIX:
+                self.begin()
+            refine(self, rows, weights, n_sweeps)
 
     def coarsened(self, tree: MergeTree, n_clusters: int) -> "Stream":
         """Return a copy whose clusters are merged into `n_clusters` groups of a tree.

@@ -25,6 +25,7 @@ from bnpstream.likelihoods.documents import LENGTH, as_documents
 from bnpstream.likelihoods.documents import Document as Words
 from bnpstream.likelihoods.vocabulary import BurstyVocabulary, packed, require_words, unpacked
 from bnpstream.mixture import MixtureState
+from bnpstream.mixture.saved import MOST, require, require_numbers
 from bnpstream.sources.formats.tokenizer import TextCounter
 
 PLAIN = Wording()
@@ -187,6 +188,19 @@ class GrowingVocabulary(Encoder):
         """Return the documents."""
         return list(as_documents(document["documents"]))
 
+    def check_columns(self, arrays: Arrays) -> None:
+        """Raise ValueError if a snapshot has words without a number or a base measure."""
+        n_words, alpha = len(self.vocabulary), arrays["vocabulary.alpha"]
+        require("vocabulary.text", len(self.vocabulary.numbers) == n_words)
+        require("vocabulary.alpha", alpha.ndim == 1 and alpha.size > n_words)
+        require_numbers("vocabulary.alpha", alpha, alpha.shape, 0.0)
+        for name, columns in arrays.items():
+            if name.endswith("columns"):
+                known = (columns >= 0) & (columns <= n_words) | (columns == LENGTH)
+                require(name, known.all())
+            if name.endswith("values"):
+                require(name, (np.abs(columns) <= MOST).all())
+
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the words and what each has of the base measure."""
         document["spread"], document["total"] = encode(self.spread), encode(self.total)
@@ -220,6 +234,7 @@ class GrowingVocabulary(Encoder):
             found = given.pop("found")
             encoder._word_by(Wording(**given))
             encoder.stop_words = None if found is None else frozenset(found)
+            require("rare.counts", (arrays["rare.counts"] >= 0).all())
             counts = arrays["rare.counts"].tolist()
             encoder._waiting.update(zip(unpacked("rare", arrays), counts, strict=True))
         if "base" in document:

@@ -25,19 +25,20 @@ def as_counts(X: Any) -> csr_array:
     counts : csr_array of shape (n, V)
         Sorted columns, no duplicates, no stored zeros.
     """
-    matrix = _as_matrix(X)
+    given: Any = _as_matrix(X)  # whole numbers as they are: as a float, 2^53 + 1 is 2^53
     bad = np.flatnonzero(
-        ~((matrix.data >= 0) & (matrix.data <= LARGEST_COUNT))
-        | (matrix.data != np.floor(matrix.data))
+        ~((given.data >= 0) & (given.data <= LARGEST_COUNT)) | (given.data != np.trunc(given.data))
     )
     if bad.size:
         first = int(bad[0])
-        row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
+        row = int(np.searchsorted(given.indptr, first, side="right")) - 1
+        value = given.data[first]
         raise RowError(
             row,
-            f"column {matrix.indices[first]} is {matrix.data[first]}: "
-            f"{reason(float(matrix.data[first]))}; counts must be whole numbers >= 0",
+            f"column {given.indices[first]} is {value if given.dtype.kind == 'f' else int(value)}: "
+            f"{reason(value)}; counts must be whole numbers >= 0",
         )
+    matrix: csr_array = csr_array(given, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
@@ -54,7 +55,7 @@ def _as_matrix(X: Any) -> csr_array:
     check_table(X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {X.dtype}")
-    return csr_array(X, dtype=np.float64, copy=True)
+    return csr_array(X)
 
 
 def _as_numbers(X: Any) -> Any:
@@ -65,7 +66,7 @@ def _as_numbers(X: Any) -> Any:
         raise ValueError(f"X must hold numbers: {error}") from None
 
 
-def reason(value: float) -> str:
+def reason(value: Any) -> str:
     """Say why a number is no count."""
     if np.isnan(value):
         return "NaN is not a count"

@@ -46,6 +46,28 @@ def check_table(X: Any) -> None:
         )
 
 
+def check_sparse(X: Any) -> None:
+    """Raise ValueError if the pointers or indices of a sparse matrix lead out of it.
+
+    SciPy trusts them: what leads astray would end the process.
+    """
+    if X.format in ("csr", "csc"):
+        n, n_other = X.shape if X.format == "csr" else X.shape[::-1]
+        ends, places = X.indptr, X.indices
+        is_sound = ends.shape == (n + 1,) and ends[0] == 0 and bool((np.diff(ends) >= 0).all())
+        if not is_sound or ends[-1] > min(places.size, X.data.size):
+            raise ValueError(f"X is a damaged {X.format} matrix: its indptr leads out of it")
+        found = [(places[: ends[-1]], n_other)]
+    else:
+        found = list(zip(X.tocoo().coords, X.shape, strict=True))
+    for places, n in found:
+        if places.size and not 0 <= places.min() <= places.max() < n:
+            raise ValueError(
+                f"X is a damaged {X.format} matrix: it has indices from {places.min()} to "
+                f"{places.max()}, and they must be in 0..{n - 1}"
+            )
+
+
 def stored_values(X: Any) -> NDArray[Any]:
     """Return the stored values of a sparse matrix."""
     values: NDArray[Any] = X.tocsr().data
@@ -66,9 +88,12 @@ def as_rows(X: Any) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.float64), np.nan)
+    if issparse(X):
+        check_sparse(X)
+        return X
     frame = as_frame(X)
     if frame is None:
-        return X if issparse(X) or isinstance(X, np.ndarray) else _guarded(X)
+        return X if isinstance(X, np.ndarray) else _guarded(X)
     import narwhals.stable.v1 as nw
 
     kinds = list(frame.schema.values())

@@ -256,6 +256,8 @@ def packed(name: str, words: list[str]) -> dict[str, NDArray[Any]]:
 def unpacked(name: str, arrays: dict[str, NDArray[Any]]) -> list[str]:
     """Return the words that `packed` put into arrays."""
     text, ends = arrays[f"{name}.text"].tobytes(), arrays[f"{name}.ends"].tolist()
+    if [0, *ends] != sorted([0, *ends]) or ends[-1:] not in ([], [len(text)]):
+        raise ValueError(f"the array {name}.ends does not go from 0 to {len(text)}")
     return [
         text[start:end].decode("utf-8", "surrogatepass")
         for start, end in zip([0, *ends][:-1], ends, strict=True)

@@ -11,6 +11,7 @@ from bnpstream.kernels.statistics.table import empty_table
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.lineage import KINDS, LEVELS, Event
+from bnpstream.mixture.saved import MOST, require, require_ends, require_numbers, rows_from
 from bnpstream.mixture.sites import SiteBuffer
 from bnpstream.mixture.state import MixtureState
 from bnpstream.mixture.tables import dense_rows, write_rows
@@ -72,35 +73,27 @@ def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:
 def _check_state(arrays: Arrays, K: int, D: int) -> None:
     """Raise ValueError for arrays that compiled loops, which check nothing, must not be given."""
     for name in ("masses", "log_vacancy", "ids", "statistics.ends"):
-        _require(name, arrays[name].shape == (K,))
+        require(name, arrays[name].shape == (K,))
     for name in ("counters", "totals"):
-        _require(name, arrays[name].shape == (3,))
+        require(name, arrays[name].shape == (3,))
     for name in ("masses", "log_vacancy", "totals", "statistics.values"):
-        _require(name, arrays[name].dtype == np.float64)
+        require(name, arrays[name].dtype == np.float64)
     for name in ("counters", "ids", "statistics.ends", "statistics.columns"):
-        _require(name, arrays[name].dtype == np.int64)
-    _require(
-        "masses", bool((arrays["masses"] >= 0.0).all()) and np.isfinite(arrays["masses"]).all()
-    )
+        require(name, arrays[name].dtype == np.int64)
+    require_numbers("masses", arrays["masses"], (K,), 0.0)
+    require("masses", arrays["masses"].sum() <= MOST)
+    require("log_vacancy", (arrays["log_vacancy"] <= 1.0).all())  # a log probability, rounded
+    totals = arrays["totals"]  # there is no log U before the first row
+    require("totals", 0.0 <= totals[0] <= MOST and not np.isposinf(totals).any())
     counters, ids = arrays["counters"], arrays["ids"]
-    _require("counters", counters[N_CLUSTERS] == K and (counters >= 0).all())
+    require("counters", (counters < MOST).all())
+    require("counters", counters[N_CLUSTERS] == K and (counters >= 0).all())
     inside = (ids >= 0) & (ids < counters[NEXT_ID])
-    _require("ids", inside.all() and np.unique(ids).size == K)
+    require("ids", inside.all() and np.unique(ids).size == K)
     columns, values = arrays["statistics.columns"], arrays["statistics.values"]
-    _require("statistics.columns", ((columns >= 0) & (columns < D)).all())
-    _require("statistics.values", values.shape == columns.shape and np.isfinite(values).all())
-    _check_ends("statistics.ends", np.append(0, arrays["statistics.ends"]), columns.size)
-
-
-def _check_ends(name: str, ends: NDArray[Any], size: int) -> None:
-    """Raise ValueError if these are not the ends of rows that lie one after the other."""
-    _require(name, ends.dtype.kind == "i" and ends.ndim == 1 and ends.size > 0)
-    _require(name, ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
-
-
-def _require(name: str, holds: bool | np.bool_) -> None:
-    if not holds:
-        raise ValueError(f"the array {name} cannot be what was saved")
+    require("statistics.columns", ((columns >= 0) & (columns < D)).all())
+    require("statistics.values", values.shape == columns.shape and np.isfinite(values).all())
+    require_ends("statistics.ends", np.append(0, arrays["statistics.ends"]), columns.size)
 
 
 def window_arrays(window: Window) -> Arrays:
@@ -127,39 +120,29 @@ def window_from(
     """Return the window of a posterior that `window_arrays` described; ValueError as above."""
     window, sites = Window(keep_rows=keep_rows), SiteBuffer()
     slots, shares = arrays["window.slots"], arrays["window.shares"]
-    _check_ends("window.indptr", arrays["window.indptr"], slots.size)
-    _require("window.slots", slots.dtype == np.int64 and slots.ndim == 1)
+    require_ends("window.indptr", arrays["window.indptr"], slots.size)
+    require("window.slots", slots.dtype == np.int64 and slots.ndim == 1)
     there = (slots >= 0) & (slots < state.n_clusters)
-    _require("window.slots", (there | (slots == GONE)).all())
-    _require("window.shares", shares.dtype == np.float64 and shares.shape == slots.shape)
-    _require("window.shares", (np.isfinite(shares) & (shares >= 0.0)).all())
+    require("window.slots", (there | (slots == GONE)).all())
+    require("window.shares", shares.dtype == np.float64 and shares.shape == slots.shape)
+    require("window.shares", ((shares >= 0.0) & (shares <= 1.0 + 1e-6)).all())
     sites.n_visited = arrays["window.indptr"].size - 1
     sites.arrays = Sites(
         *(arrays[f"window.{name}"].copy() for name in ("indptr", "slots", "shares"))
     )
     if "window.contributions.values" in arrays:
         sites.contributions = _contributions_from(arrays, sites)
-    prefix = "window.rows."
-    rows = {name[len(prefix) :]: x for name, x in arrays.items() if name.startswith(prefix)}
-    if rows:
-        for name in {"log_base", "weights"} & rows.keys():
-            found = rows[name]
-            _require(prefix + name, found.shape == (sites.n_visited,) and found.dtype == np.float64)
-        for name in {"indices", "columns"} & rows.keys():
-            places = rows[name]
-            _check_ends(prefix + "indptr", rows["indptr"], places.size)
-            _require(prefix + name, ((places >= 0) & (places < state.n_statistics)).all())
-        batch = likelihood.batch_of(rows)
-        _require("window.rows", len(batch) == sites.n_visited)
-        _require("window.rows", batch.n_statistics == state.n_statistics)
-        _require("window.contributions.values", _fit(sites, batch))
+    if any(name.startswith("window.rows.") for name in arrays):
+        batch = rows_from(arrays, "window.rows.", likelihood, state.n_statistics)
+        require("window.rows", len(batch) == sites.n_visited)
+        require("window.contributions.values", _fit(sites, batch))
         window.append(batch, sites)
     else:
         window.sites = sites
     if "window.fading" in arrays:
         fading = arrays["window.fading"]
-        _require("window.fading", fading.dtype == np.float64 and fading.shape == (window.n_rows,))
-        _require("window.fading", ((fading > 0.0) & (fading <= 1.0)).all())
+        require("window.fading", fading.dtype == np.float64 and fading.shape == (window.n_rows,))
+        require("window.fading", ((fading > 0.0) & (fading <= 1.0)).all())
         window.set_fading(fading)
     return window
 
@@ -176,13 +159,13 @@ def _fit(sites: SiteBuffer, batch: Batch) -> bool:
 def _contributions_from(arrays: Arrays, sites: SiteBuffer) -> Contributions:
     """Return what the rows of a window have added; ValueError as above."""
     indptr, values = (arrays[f"window.contributions.{name}"] for name in ("indptr", "values"))
-    _check_ends("window.contributions.indptr", indptr, values.size)
-    _require("window.contributions.indptr", indptr.size == sites.n_visited + 1)
+    require_ends("window.contributions.indptr", indptr, values.size)
+    require("window.contributions.indptr", indptr.size == sites.n_visited + 1)
     n_clusters, n_values = np.diff(sites.arrays.indptr), np.diff(indptr)
     whole = n_values == n_clusters * (n_values // np.maximum(n_clusters, 1))
-    _require("window.contributions.indptr", whole.all())
-    _require("window.contributions.values", values.dtype == np.float64)
-    _require("window.contributions.values", np.isfinite(values).all())
+    require("window.contributions.indptr", whole.all())
+    require("window.contributions.values", values.dtype == np.float64)
+    require("window.contributions.values", np.isfinite(values).all())
     return Contributions(indptr.copy(), values.copy())
 
 
@@ -208,10 +191,14 @@ def lineage_arrays(events: Sequence[Event]) -> Arrays:
 def lineage_from(arrays: Arrays) -> list[Event]:
     """Return the events that `lineage_arrays` described."""
     names = ("kinds", "ids", "into", "times", "masses")
+    for name, array in arrays.items():
+        if name.startswith("lineage."):
+            require(name, array.ndim == 1 and (array.dtype.kind in "iu") != name.endswith("masses"))
     columns = [arrays[f"lineage.{name}"].tolist() for name in names]
     n = len(columns[0])
     ends = np.cumsum(arrays.get("lineage.heirs", np.zeros(n, np.int64))).tolist()
     others = arrays.get("lineage.others", np.empty(0, np.int64)).tolist()
+    require("lineage.heirs", len(others) == (ends[-1] if ends else 0))
     levels = arrays.get("lineage.levels", np.zeros(n, np.uint8)).tolist()
     heirs = (tuple(others[start:end]) for start, end in zip([0, *ends], ends, strict=False))
     return [

@@ -204,7 +204,7 @@ class Feed:
         """Raise TooManyRejectsError if a batch has more rejects than may still come."""
         if pace.max_rejects is None:
             return
-        left = max(0, pace.max_rejects - self.journal.n_rejects)
+        left = max(0, pace.max_rejects - self.journal.n_rejects - self.journal.n_parts)
         if len(rejects) <= left:
             return
         if untouched:  # the posterior is that of the position: work is not lost
@@ -343,6 +343,11 @@ class Feed:
         """Save model, journal and position together."""
         if self.writer is None:
             return
+        if self.partitions is None and self.model.stream.n_rows != self.n_rows:
+            raise RuntimeError(
+                f"{self.records} records were read and {self.journal.n_rejects} rejected, but the "
+                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report this"
+            )
         began = time.perf_counter()
         tensors, notes = self.model.tensors(), self.journal.tensors()
         document = {

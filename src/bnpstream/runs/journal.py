@@ -43,6 +43,7 @@ class JournalDocument:
     reasons: list[tuple[str, int]]
     waiting: list[Waiting]
     exemplars: list[tuple[int, list[Exemplar]]]
+    parts: int = 0
 
 
 class Journal:
@@ -59,6 +60,8 @@ class Journal:
         self.trend, self.exemplars = Trend(), Exemplars()
         self.n_tokens: int | None = None
         self.reasons: Counter[str] = Counter()
+        self.n_parts = 0
+        """Lines that were left out of records that are used without them."""
         self._described: list[Waiting] = []
         self._records: list[tuple[Records, Typicality]] = []
         """After these; they are described when somebody asks."""
@@ -66,11 +69,12 @@ class Journal:
     @property
     def n_rejects(self) -> int:
         """Return how many records could not be used."""
-        return self.reasons.total()
+        return self.reasons.total() - self.n_parts
 
     def reject(self, rejects: list[Reject]) -> None:
-        """Count records that could not be used."""
+        """Count records that could not be used, and lines left out of others."""
         for reject in rejects:
+            self.n_parts += reject.is_part
             known = reject.reason in self.reasons or len(self.reasons) < REASONS
             self.reasons[reject.reason if known else OTHER] += 1
 
@@ -175,6 +179,8 @@ class Journal:
             "waiting": self.waiting,
             "exemplars": self.exemplars.document(),
         }
+        if self.n_parts:
+            document["parts"] = self.n_parts
         return Tensors(self.trend.arrays(), document)
 
     @classmethod
@@ -188,7 +194,7 @@ class Journal:
         journal = cls(names)
         journal.trend = Trend.of(arrays)
         journal.n_tokens, journal.waiting = document.tokens, document.waiting
-        journal.reasons = Counter(dict(document.reasons))
+        journal.reasons, journal.n_parts = Counter(dict(document.reasons)), document.parts
         journal.exemplars = Exemplars.from_document(document.exemplars)
         return journal
 

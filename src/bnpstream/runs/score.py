@@ -96,7 +96,7 @@ def evaluate(
     total, orders, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
     ids, found, grouped, numbers = run.model.posterior.ids, [], [], []
     for records, joint in _scored(run.model, source, batch_rows):
-        rejects += len(records.rejects)
+        rejects += sum(not reject.is_part for reject in records.rejects)
         if len(records) == 0:
             continue
         total += float(sum(logsumexp(block, axis=1).sum() for block in joint))

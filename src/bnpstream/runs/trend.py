@@ -109,11 +109,15 @@ class Trend:
     @classmethod
     def of(cls, arrays: Arrays) -> "Trend":
         """Return what `arrays` described; ValueError if they cannot be those of a trend."""
-        for name in ("evidence", "clusters", "counts"):
-            if arrays[f"trend.{name}"].shape[-1] != BINS:
+        n = arrays["trend.ids"].size
+        for name, shape in (("evidence", (BINS,)), ("clusters", (BINS,)), ("counts", (n, BINS))):
+            if arrays[f"trend.{name}"].shape != shape:
                 raise ValueError(f"the array trend.{name} has not {BINS} bins")
         trend = cls()
         trend.width, trend.n_rows = (int(x) for x in arrays["trend.shape"])
+        width = trend.width
+        if width < 1 or width & (width - 1) or not 0 <= trend.n_rows <= width * BINS:
+            raise ValueError(f"the array trend.shape is {width}, {trend.n_rows}")
         trend.evidence = arrays["trend.evidence"].copy()
         trend.clusters = arrays["trend.clusters"].copy()
         counts = arrays["trend.counts"].astype(np.int64)

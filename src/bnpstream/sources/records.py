@@ -84,6 +84,8 @@ class Reject(NamedTuple):
     beginning: str
     """The first characters of it."""
     spot: Any = None
+    is_part: bool = False
+    """Whether only a line was left out of a record that is used without it."""
 
     @classmethod
     def at(cls, place: Place, record: int, reason: str, beginning: str) -> Self:
@@ -104,6 +106,8 @@ class Reject(NamedTuple):
         """Return it as JSON, with a line or with a "place"."""
         document = self._asdict()
         spot = document.pop("spot")
+        if not self.is_part:
+            del document["is_part"]
         if self.line is None:
             del document["line"]
             document["place"] = spot

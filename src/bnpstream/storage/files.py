@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import orjson
@@ -46,8 +47,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
     A crash leaves the old file or the new one.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{token_hex(8)}.partial")  # nobody can guess it
     try:
+        os.close(open_own(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         write(partial)
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
@@ -56,6 +58,24 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a file of a run directory; a link is not followed, as its target may be anybody's.
+
+    Raises
+    ------
+    RunError
+        If it is a link.
+    """
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise RunError(
+            f"{path}: is a link, and links in a run directory are not followed: remove it"
+        ) from error
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -107,7 +127,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Keep every other writer out of a folder."""
     path = folder / "lock"
     with disk_errors(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = open_own(path, os.O_RDWR | os.O_CREAT)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from bnpstream.storage.files import RunError, disk_errors
+from bnpstream.storage.files import RunError, disk_errors, open_own
 
 ROTATE_BYTES = 1 << 24
 
@@ -49,7 +49,10 @@ class JsonLines:
         self.path, self.keep, self.rotate_bytes = path, keep, rotate_bytes
         self._cut(mark)
         self.segment, self._length = mark
-        self._file: BinaryIO = path.open("ab")
+        self._file = self._opened()
+
+    def _opened(self) -> BinaryIO:
+        return os.fdopen(open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
     def _cut(self, mark: Mark) -> None:
         """Undo what was written after a checkpoint."""
@@ -59,14 +62,15 @@ class JsonLines:
             for number in later[1:]:
                 segment_path(self.path, number).unlink()
             segment_path(self.path, later[0]).replace(self.path)
-        found = self.path.stat().st_size if self.path.exists() else 0
+        found = self.path.lstat().st_size if os.path.lexists(self.path) else 0
         if found < mark.length:
             raise RunError(
                 f"{self.path}: has {found} bytes, but the checkpoint was made when it had "
                 f"{mark.length}: restore it from a copy, or start again with another --out"
             )
         if found > mark.length:
-            os.truncate(self.path, mark.length)
+            with self._opened() as file:
+                os.truncate(file.fileno(), mark.length)
 
     def append(self, records: list[Any]) -> None:
         """Write some records; they are on the disk after `sync`."""
@@ -87,7 +91,7 @@ class JsonLines:
         self._file.close()
         self.path.replace(segment_path(self.path, self.segment))
         self.segment, self._length = self.segment + 1, 0
-        self._file = self.path.open("ab")
+        self._file = self._opened()
 
     def sync(self) -> Mark:
         """Bring all to the disk; return where it ends."""

@@ -30,6 +30,7 @@ from bnpstream.inference.window import Outcome
 from bnpstream.kernels.arrays import Integers
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import Event, MixtureState, Model
+from bnpstream.mixture.interrupts import heed
 from bnpstream.mixture.threads import in_threads
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Rounds:
             self.parts.append(stream.encoder.part(rows, start, stop))
             if self.n_rows == settings.round_rows:
                 yield from self.settle(stream)
+                heed()
             start = stop
         if self.parts:  # the rows of the caller may change
             self.parts[-1] = self.parts[-1].chosen(np.arange(len(self.parts[-1])))

@@ -12,6 +12,7 @@ _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _AT_MOST = 1 << 20
 # zstd unpacks all that it is given, and 4 bytes may become 128 kB: these become 8 MB at most.
 _ZSTD_AT_ONCE = 256
+_FIRST_AT_ONCE, _ZEROS_AT_ONCE = 1 << 12, 1 << 12
 
 
 class _Member(Protocol):
@@ -27,10 +28,14 @@ class _Member(Protocol):
 class _Gzip:
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
+        self._at_once = _FIRST_AT_ONCE
 
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
-        found = self._member.decompress(data, _AT_MOST)
-        return found, memoryview(self._member.unconsumed_tail or self._member.unused_data)
+        # What is left over is copied: of a short member only a little.
+        given, self._at_once = data[: self._at_once], 2 * self._at_once
+        found = self._member.decompress(given, _AT_MOST)
+        rest = self._member.unconsumed_tail or self._member.unused_data
+        return found, data[len(given) - len(rest) :]
 
     @property
     def is_complete(self) -> bool:
@@ -72,7 +77,11 @@ class Unpacker:
         while not found:
             if self._member is None:
                 # Some writers fill blocks with zeros.
-                self._packed = memoryview(bytes(self._packed).lstrip(b"\0"))
+                while self._packed and not self._packed[0]:
+                    rest = bytes(self._packed[:_ZEROS_AT_ONCE]).lstrip(b"\0")
+                    self._packed = self._packed[
+                        min(len(self._packed), _ZEROS_AT_ONCE) - len(rest) :
+                    ]
                 if not self._packed:
                     break
                 self._member = self._make()

@@ -43,6 +43,8 @@ class CsvLines(Lines):
         csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
         self._looks_ahead = self._header_due = False
         self._again: deque[tuple[bytes, int, int, int]] = deque()
+        self._n_open = 0
+        """Lines that were put back at the beginning of which, and at whose end, a quote is open."""
         self._began = 0
         self._records = iter(self)
 
@@ -84,40 +86,51 @@ class CsvLines(Lines):
 
     def _each_line(self) -> Iterator[bytes]:
         """Yield lines, those first that were put back."""
-        lines = super().__iter__()
         while True:
-            if self._again:
-                line, self.number, self.offset, self.begun = self._again.popleft()
-                yield line
-            elif (following := next(lines, None)) is not None:
-                yield following
-            else:
+            if not self._again and not self._read_line():
                 return
+            line, self.number, self.offset, self.begun = self._again.popleft()
+            self._n_open = max(0, self._n_open - 1)
+            yield line
+
+    def _read_line(self) -> bool:
+        """Put the next line of the file behind those that were put back; False at the end."""
+        line = next(super().__iter__(), None)
+        if line is not None:
+            self._again.append((line, self.number, self.offset, self.begun))
+        return line is not None
 
     def _close(self, first: bytes) -> bytes:
-        """Return a line and those that a quote in it reaches over, if they make a record."""
-        state = _state(first, self._delimiter)
-        if state is not _State.OPEN:
+        """Return a line and those that a quote in it reaches over, if they make a record.
+
+        Every line is looked at once: where a quote stays open, it does so for whichever line
+        opened it.
+        """
+        if _state(first, self._delimiter) is not _State.OPEN:
             return first
         place = self.number, self.offset, self.begun
-        lines, n_bytes = [first], len(first)
-        taken: list[tuple[bytes, int, int, int]] = []
-        for line in self._each_line():
-            taken.append((line, self.number, self.offset, self.begun))
-            lines.append(line)
-            n_bytes += len(line) + 1
-            if self.number == 1 or n_bytes > self._max_bytes:
+        state = _State.OPEN
+        while state is _State.OPEN and (len(self._again) > self._n_open or self._read_line()):
+            line, number, offset, _ = self._again[self._n_open]
+            if number == 1 or len(first) + offset - place[1] > self._max_bytes:
                 break
-            # Inside quotes two quotes are a character, so that only others can end them.
-            if b'"' in line.replace(b'""', b""):
-                state = _state(b"\n".join(lines), self._delimiter)
-                if state is not _State.OPEN:
-                    break
-        if state is _State.WHOLE:
-            return b"\n".join(lines)
-        self._again.extendleft(reversed(taken))
+            state = self._state_after(line)
+            self._n_open += state is _State.OPEN
         self.number, self.offset, self.begun = place
-        return first
+        if state is not _State.WHOLE:
+            return first
+        lines = [first]
+        for _ in range(self._n_open + 1):
+            line, self.number, self.offset, self.begun = self._again.popleft()
+            lines.append(line)
+        self._n_open = 0
+        return b"\n".join(lines)
+
+    def _state_after(self, line: bytes) -> "_State":
+        """Return the state after a line that begins inside quotes."""
+        if b'"' not in line.replace(b'""', b""):
+            return _State.OPEN  # inside quotes two quotes are a character
+        return _state(b'"' + line, self._delimiter)
 
 
 def cut_fields(record: bytes, delimiter: str) -> list[str]:

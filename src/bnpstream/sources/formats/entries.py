@@ -11,13 +11,15 @@ from bnpstream.kernels.text.parser import Progress, Rules, parse_entries
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import unexpected_line
 from bnpstream.sources.formats.number_reader import NumberReader
-from bnpstream.sources.formats.numerals import read_value, read_whole
+from bnpstream.sources.formats.numerals import fields_of, read_value, read_whole
 from bnpstream.sources.formats.row_builder import Building
 from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import Options, Schema
 
 __all__ = ["EntryReader", "Header", "Wording"]
 
+MOST_EMPTY, MOST_EMPTY_PER_ENTRY = 10**6, 100
+"""Rows that may be empty: so many at least, or so many for every entry."""
 MOST_STRAYS = 1000
 """More entries out of order are no accident: the file is sorted in another way, or not at all."""
 
@@ -46,12 +48,24 @@ class Header(NamedTuple):
     wording: Wording
 
 
+def _sensible(header: Header, file: ByteReader) -> Header:
+    """Return a header; ValueError if nearly all rows that it announces would be empty."""
+    n_rows, n_entries, wording = header.n_rows, header.n_entries, header.wording
+    if n_rows > MOST_EMPTY and n_rows > MOST_EMPTY_PER_ENTRY * n_entries:
+        raise ValueError(
+            f"{file.path}: {wording.row_source} announces {n_rows} {wording.row}s, and "
+            f"{wording.entry_source} {n_entries} entries, so that nearly all would be empty: "
+            "correct the header"
+        )
+    return header
+
+
 class EntryReader(NumberReader):
     """Reads the rows of a file of entries."""
 
     def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
         super().__init__(file, schema, options)
-        self._header = header = self.read_header(file)
+        self._header = header = _sensible(self.read_header(file), file)
         check_features(file, header.n_columns, schema)
         self.rules = Rules(header.n_columns, 1, header.values, options.max_line_bytes)
         self.n_header_lines = header.n_lines
@@ -64,7 +78,7 @@ class EntryReader(NumberReader):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the header and the vocabulary say."""
-        header = cls.read_header(file)
+        header = _sensible(cls.read_header(file), file)
         is_real = header.values == REALS
         return number_schema(cls.format, file, header.n_columns, options, is_real=is_real)
 
@@ -81,7 +95,7 @@ class EntryReader(NumberReader):
 
     def judge(self, line: bytes, building: Building) -> bool:
         """Take or reject one entry; return False if it is for the next batch."""
-        fields = line.split()
+        fields = fields_of(line)
         if not fields and len(line) <= self.rules.max_line_bytes:
             return True
         header, wording, number = self._header, self._header.wording, building.progress.n_lines + 1

@@ -5,6 +5,7 @@ default) that maps words to counts or is a list of words. Other records are rows
 field with numbers, truth values or strings is a column. Blank lines are no records.
 """
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -57,6 +58,7 @@ class JsonLinesReader(LineReader):
         if names is None or max(map(len, lines)) > self.options.max_line_bytes:
             return super().add(lines, number, batch)
         text_name, id_name, id_types = names
+        keys = [orjson.dumps(name) for name in (text_name, id_name) if name is not None]
         n_before, loads = batch.next_number, orjson.loads
         texts: list[str] = []
         ids: list[str | int | None] = []
@@ -65,6 +67,7 @@ class JsonLinesReader(LineReader):
                 record = loads(line)
                 text, id_ = record[text_name], record.get(id_name)
                 is_usual = type(text) is str and type(id_) in id_types
+                is_usual = is_usual and not any(line.count(key) > 1 for key in keys)
             except (ValueError, LookupError, TypeError, AttributeError):
                 is_usual = False
             if is_usual:
@@ -98,7 +101,22 @@ def _load(line: bytes) -> dict[str, Any]:
         raise UnusableError(f"not JSON: {error.msg}, at character {error.pos + 1}") from error
     if type(record) is not dict:
         raise UnusableError("not a JSON object")
+    n_keys = len(record) + sum(len(value) for value in record.values() if type(value) is dict)
+    if line.count(b":") > n_keys:  # of strings, or of a key that was there before
+        try:
+            json.loads(line, object_pairs_hook=_once)
+        except RecursionError as error:
+            raise UnusableError("its values are nested too deeply") from error
     return record
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; UnusableError if a key occurs twice, as one value would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise UnusableError(f"{twice[:40]!r} occurs twice")
+    return found
 
 
 def _first_records(file: ByteReader) -> list[dict[str, Any]]:

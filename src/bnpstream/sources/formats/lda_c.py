@@ -16,6 +16,7 @@ from scipy import sparse
 from bnpstream.kernels.text.digits import WHOLE
 from bnpstream.kernels.text.parser import Rules
 from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.formats.numerals import fields_of
 from bnpstream.sources.formats.pairs import MOST_COLUMNS, PairReader, Pairs
 from bnpstream.sources.formats.schemas import known_features, number_schema
 from bnpstream.sources.records import Options, Schema, UnusableError
@@ -23,7 +24,7 @@ from bnpstream.sources.records import Options, Schema, UnusableError
 __all__ = ["LdaCReader", "read_lda_c"]
 
 # Eighteen digits are the most that always fit in int64.
-_LINE = re.compile(rb"\s*([0-9]{1,18})(?:\s+[0-9]{1,18}:[0-9]{1,18})*\s*")
+_LINE = re.compile(rb"[ \t\r]*([0-9]{1,18})(?:[ \t\r]+[0-9]{1,18}:[0-9]{1,18})*[ \t\r]*")
 _NO_LIMIT = 2**62
 
 
@@ -61,7 +62,7 @@ class LdaCReader(PairReader):
                 "n and n pairs id:count, all whole numbers of at most 18 digits; "
                 "0 stands for a document without words"
             )
-        pairs = [pair.split(b":") for pair in line.split()[1:]]
+        pairs = [pair.split(b":") for pair in fields_of(line)[1:]]
         if int(match[1]) != len(pairs):
             raise UnusableError(
                 f"{int(match[1])} pairs id:count, as it begins, and not {len(pairs)}"

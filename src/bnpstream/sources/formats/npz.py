@@ -18,6 +18,7 @@ from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.archives import ArrayStream, open_archive, open_array
+from bnpstream.sources.formats.rows import TOO_LONG, too_long
 from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
@@ -163,9 +164,12 @@ class _Matrix:
             ),
             shape=(n_rows, self.n_columns),
         )
+        if not self.is_real:
+            for row in np.flatnonzero(too_long(rows)).tolist():
+                faults.setdefault(row, (TOO_LONG, ""))
         rows.sum_duplicates()
         rows.eliminate_zeros()
-        return rows, faults
+        return rows, dict(sorted(faults.items()))
 
     def _is_outside(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
         return (columns < 0) | (columns >= self.n_columns)

@@ -5,10 +5,25 @@ import re
 
 from bnpstream.kernels.text.digits import COUNTS, MOST_DIGITS, REALS
 
-__all__ = ["read_value", "read_whole"]
+__all__ = ["BLANKS", "fields_of", "read_value", "read_whole"]
+
+BLANKS = b" \t\r"
+"""What stands between numbers, as in `kernels.text.digits.is_blank`; a line ends by LF."""
+_FIELD = re.compile(rb"[^%s]+" % BLANKS)
 
 _WHOLE = re.compile(rb"-?[0-9]{1,%d}" % MOST_DIGITS)
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def fields_of(line: bytes) -> list[bytes]:
+    r"""Return what stands between blanks; a vertical tab or a form feed is none.
+
+    Examples
+    --------
+    >>> fields_of(b" 1\t2\x0b3 \r")
+    [b'1', b'2\x0b3']
+    """
+    return _FIELD.findall(line)
 
 
 def read_whole(text: bytes) -> int | None:

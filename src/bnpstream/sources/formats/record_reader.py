@@ -115,24 +115,33 @@ class LineReader(Reader):
         return batch.next_number - n_before
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield the records after a position, and the position after each batch."""
+        """Yield the records after a position, and the position after each batch.
+
+        Where the file is damaged, what stands before comes first, and then the error.
+        """
         lines = self.cut()
         lines.enter(start)
         self._skip(lines, start)
         is_plain = self.file.is_plain
         batch = Gatherer(self.file.path, self.schema, start.records)
         in_file, begun = start.in_file, lines.begun
-        room = batch_rows - in_file % batch_rows
-        while taken := lines.take(room):
+        room, damage = batch_rows - in_file % batch_rows, None
+        while damage is None and (taken := lines.take(room)):
             if lines.begun != begun:
                 begun, in_file = lines.begun, 0
             n_records = self.add(taken, lines.began - len(taken) + 1, batch)
             in_file, room = in_file + n_records, room - n_records
-            if room == 0 or (not lines.ready() and batch):
+            try:
+                is_due = room == 0 or not lines.ready()
+            except ValueError as error:
+                is_due, damage = True, error
+            if is_due and batch:
                 offset = lines.offset if is_plain else None
                 position = Position(batch.next_number, start.file, in_file, lines.number, offset)
                 yield batch.take(), position
                 room = batch_rows - in_file % batch_rows
+        if damage is not None:
+            raise damage
 
     def _skip(self, lines: Lines, start: Position) -> None:
         """Go past the records before a position that no line is known of."""

@@ -9,6 +9,7 @@ from scipy import sparse
 from bnpstream.kernels.text.digits import COUNTS, REALS
 from bnpstream.kernels.text.parser import Progress, Room, Rules
 from bnpstream.sources.files.position import Position
+from bnpstream.sources.formats.rows import TOO_LONG, too_long
 from bnpstream.sources.records import Records, Reject, beginning
 
 __all__ = ["Building"]
@@ -69,6 +70,7 @@ class Building:
         # Much code that takes sparse matrices, scikit-learn's included, wants 32-bit indices.
         self._index_type = np.int32 if rules.n_columns <= np.iinfo(np.int32).max else np.int64
         self._n_columns, self._has_zeros = rules.n_columns, rules.values == COUNTS
+        self._has_counts = rules.values != REALS
         value_type = np.float64 if rules.values == REALS else np.int64
         self.room = Room(
             np.empty(_FIRST_ROOM, dtype=self._index_type),
@@ -149,8 +151,16 @@ class Building:
             self._spoilt = self.current
         number = self.before + (self.current if stray is None else stray)
         line_number, reason = self.progress.n_lines + 1, f"expected {expected}"
-        reject = Reject(self._source, line_number, number, reason, beginning(line))
+        reject = Reject(
+            self._source, line_number, number, reason, beginning(line), is_part=stray is not None
+        )
         self._marks.append(_Mark(self.current, stray is None, reject))
+
+    def _too_long(self, record: int) -> _Mark:
+        """Return the mark of a record of the batch whose counts are too many to be summed."""
+        line, number = self.progress.n_lines, self.before + self.first + record
+        reject = Reject(self._source, line, number, f"record {number + 1}: {TOO_LONG}", "")
+        return _Mark(self.first + record, True, reject)
 
     def take(self) -> Iterator[Records]:
         """Take what is complete out of the batch; yield it if it is to be delivered."""
@@ -179,12 +189,15 @@ class Building:
             (values[:used].copy(), columns[:used].copy(), bounds),
             shape=(n_records, self._n_columns),
         )
+        long = np.flatnonzero(too_long(rows)).tolist() if self._has_counts else []
         rows.sum_duplicates()
         if self._has_zeros:
             rows.eliminate_zeros()
         done = [mark for mark in self._marks if mark.record < marks_before]
         self._marks = self._marks[len(done) :]
         spoilt = {mark.record - self.first for mark in done if mark.spoils}
+        done += [self._too_long(i) for i in long if i not in spoilt]
+        spoilt.update(long)
         kept = [i for i in range(n_records) if i not in spoilt]
         if len(kept) < n_records:
             rows = rows[kept]

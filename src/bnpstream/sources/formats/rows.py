@@ -21,12 +21,15 @@ __all__ = [
     "excerpt_of_counts",
     "excerpt_of_text",
     "gather_cells",
+    "too_long",
 ]
 
 EXCERPT_CHARACTERS, EXCERPT_WORDS = 160, 20
 """What is kept of a document for a person to look at."""
 LARGEST_COUNT = 1 << 53
 """Beyond that floats are no longer exact, and no document is so long."""
+LARGEST_SUM = 1 << 62
+TOO_LONG = "its counts sum to more than 64 bits hold"
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "truth": (bool,),
@@ -143,6 +146,24 @@ def _counted(
     return rows
 
 
+def too_long(rows: sparse.csr_array) -> NDArray[np.bool_]:
+    """Return which rows of whole numbers >= 0 sum to `LARGEST_SUM` or more.
+
+    Repeated entries are summed next: in 64 bits, a larger sum could come out as any number.
+
+    Examples
+    --------
+    >>> rows = sparse.csr_array(np.array([[3, 4], [2**53, 1], [2**62, 2**62]]))
+    >>> too_long(rows).tolist()
+    [False, False, True]
+    """
+    if rows.nnz == 0 or rows.data.max() < LARGEST_SUM // rows.nnz:
+        return np.zeros(rows.shape[0], np.bool_)
+    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    sums = np.bincount(row_of, rows.data.astype(np.float64), minlength=rows.shape[0])
+    return sums >= LARGEST_SUM
+
+
 def counts_of(field: Any) -> dict[str, int]:
     """Return the words of a field that has counts by word, or is a list of words.
 
@@ -163,10 +184,13 @@ def counts_of(field: Any) -> dict[str, int]:
         if (
             all(type(count) is int for count in counts)
             and min(counts, default=1) >= 1
-            and max(counts, default=1) <= LARGEST_COUNT
+            and sum(counts) <= LARGEST_COUNT
         ):
             return field
-        return {word: whole for word, count in field.items() if (whole := _whole(word, count))}
+        found = {word: whole for word, count in field.items() if (whole := _whole(word, count))}
+        if sum(found.values()) > LARGEST_COUNT:
+            raise UnusableError(f"its counts sum to more than {LARGEST_COUNT}")
+        return found
     if isinstance(field, list):
         if not all(type(word) is str for word in field):
             raise UnusableError("a list of words has something that is not a string")
@@ -177,7 +201,7 @@ def counts_of(field: Any) -> dict[str, int]:
 def _whole(word: str, count: Any) -> int:
     if isinstance(count, bool) or not isinstance(count, int | float):
         raise UnusableError(f"the count of {word[:40]!r} is not a number")
-    if count < 0 or count != int(count) or count > LARGEST_COUNT:
+    if not 0 <= count <= LARGEST_COUNT or count != int(count):
         what = "negative" if count < 0 else "not a whole number, or too large"
         raise UnusableError(f"the count of {word[:40]!r} is {what}: {count}")
     return int(count)

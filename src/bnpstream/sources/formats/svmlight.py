@@ -13,14 +13,14 @@ from typing import ClassVar
 from bnpstream.kernels.text.digits import COUNTS, REALS
 from bnpstream.kernels.text.parser import Rules
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.formats.numerals import read_value
+from bnpstream.sources.formats.numerals import BLANKS, fields_of, read_value
 from bnpstream.sources.formats.pairs import MOST_COLUMNS, PairReader, Pairs
 from bnpstream.sources.formats.schemas import known_features, number_schema
 from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["SvmlightReader"]
 
-_LEAD = re.compile(rb"\s*[^\s:#]+(?:\s+qid:[0-9]{1,18}(?=\s|$))?")
+_LEAD = re.compile(rb"[ \t\r]*[^ \t\r:#]+(?:[ \t\r]+qid:[0-9]{1,18}(?=[ \t\r]|\Z))?")
 _ID = re.compile(rb"[0-9]{1,18}")
 _FIRST_ID = "first id"
 
@@ -58,7 +58,7 @@ class SvmlightReader(PairReader):
 
     def is_record(self, line: bytes) -> bool:
         """Return whether there is more than a comment."""
-        content = line.lstrip()
+        content = line.lstrip(BLANKS)
         # What is blank may have been cut.
         return not content.startswith(b"#") if content else len(line) > self.rules.max_line_bytes
 
@@ -66,7 +66,7 @@ class SvmlightReader(PairReader):
         """Return what a line says."""
         content = line.partition(b"#")[0]
         lead = _LEAD.match(content)
-        pairs = [pair.partition(b":") for pair in content[lead.end() :].split()] if lead else []
+        pairs = [pair.partition(b":") for pair in fields_of(content[lead.end() :])] if lead else []
         if lead is None or not all(_ID.fullmatch(pair[0]) and pair[1] for pair in pairs):
             raise UnusableError("a label and pairs id:value, ids being whole numbers")
         values = [read_value(pair[2], self.rules.values) for pair in pairs]

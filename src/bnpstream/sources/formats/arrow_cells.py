@@ -1,0 +1,159 @@
+"""Cells of Parquet and Arrow: checked before they are touched, and then plain Python values."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from bnpstream.sources.records import UnusableError
+
+__all__ = ["cells_of", "checked", "column_types", "errors_named", "pyarrow", "times_of", "usable"]
+
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Of a second."""
+
+
+def pyarrow(module: str = "pyarrow") -> Any:
+    """Import a module of pyarrow; ImportError says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        message = "Parquet and Arrow need pyarrow: pip install 'bnpstream[arrow]'"
+        raise ImportError(message) from error
+
+
+@contextmanager
+def errors_named(path: str) -> Iterator[None]:
+    """Say in which file an error of pyarrow was."""
+    try:
+        yield
+    except (pyarrow().ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        what = str(error) or "it asks for more memory than there is"
+        raise ValueError(f"{path}: it is damaged or not in this format: {what}") from error
+
+
+def checked(chunk: Any) -> Any:
+    """Return a record batch in which no offset leads astray; pyarrow itself trusts what it reads.
+
+    A column with strings that are not UTF-8 has bytes instead, so that only these rows are lost.
+
+    Raises
+    ------
+    ArrowInvalid
+        If it is damaged.
+    """
+    pa = pyarrow()
+    columns = [_checked(column, pa) for column in chunk.columns]
+    found = pa.RecordBatch.from_arrays(columns, names=chunk.schema.names)
+    found.validate()  # that all columns are of one length
+    return found
+
+
+def _checked(column: Any, pa: Any) -> Any:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        column = column.view(_as_bytes(column.type))
+        column.validate(full=True)
+    return column
+
+
+def _as_bytes(type_: Any) -> Any:
+    """Return a type with bytes where another has strings."""
+    pa, is_ = pyarrow(), pyarrow("pyarrow.types")
+    if is_.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _as_bytes(type_.value_type), type_.ordered)
+    if is_.is_map(type_):
+        return pa.map_(_as_bytes(type_.key_type), type_.item_type)
+    if is_.is_list(type_):
+        return pa.list_(_as_bytes(type_.value_type))
+    if is_.is_large_list(type_):
+        return pa.large_list(_as_bytes(type_.value_type))
+    if is_.is_string(type_):
+        return pa.binary()
+    if is_.is_large_string(type_):
+        return pa.large_binary()
+    return pa.binary_view() if is_.is_string_view(type_) else type_
+
+
+def cells_of(column: Any, type_: str) -> list[Any]:
+    """Return the cells of a column, None where missing; numbers as float.
+
+    Raises
+    ------
+    TypeError
+        If cells of this type cannot be had.
+    """
+    pa = pyarrow()
+    try:
+        if type_ != "number":
+            cells: list[Any] = column.to_pylist()
+            return cells
+        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise TypeError(f"is of type {column.type}, not of {type_}s") from error
+    return [None if number != number else number for number in numbers.tolist()]
+
+
+def times_of(column: Any) -> list[Any]:
+    """Return what a column of times has; dates and timestamps as seconds."""
+    pa, is_ = pyarrow(), pyarrow("pyarrow.types")
+    type_ = column.type
+    if is_.is_date32(type_):
+        return [t and t * 86400.0 for t in column.cast(pa.int32()).to_pylist()]
+    if not is_.is_timestamp(type_) and not is_.is_date64(type_):
+        return cells_of(column, "label")
+    ticks = _TICKS[type_.unit if is_.is_timestamp(type_) else "ms"]
+    # By whole microseconds: floats of nanoseconds since 1970 are not exact.
+    finer = max(1, ticks // 10**6)
+    whole = column.cast(pa.int64()).to_pylist()
+    return [None if t is None else t // finer / (ticks // finer) for t in whole]
+
+
+def usable(cell: Any, name: str) -> Any:
+    """Return a cell with bytes as strings and a map as dict; UnusableError says what is wrong."""
+    if isinstance(cell, bytes):
+        return _decoded(cell, name)
+    if not isinstance(cell, list) or not cell:
+        return cell
+    if not isinstance(cell[0], tuple):
+        return [_decoded(word, name) for word in cell]
+    counts = {_decoded(word, name): count for word, count in cell}
+    if len(counts) < len(cell):
+        ((twice, _),) = Counter(_decoded(word, name) for word, _ in cell).most_common(1)
+        raise UnusableError(f"column {name!r}: {str(twice)[:40]!r} occurs twice")
+    if None in counts:
+        raise UnusableError(f"column {name!r} has a count without its word")
+    return counts
+
+
+def _decoded(word: Any, name: str) -> Any:
+    if not isinstance(word, bytes):
+        return word
+    try:
+        return word.decode()
+    except UnicodeDecodeError as error:
+        raise UnusableError(f"column {name!r} is not UTF-8: {error.reason}") from error
+
+
+def column_types(schema: Any) -> dict[str, str | None]:
+    """Return the types of the columns as a schema of ours names them."""
+    return {field.name: _type(field.type) for field in schema}
+
+
+def _type(type_: Any) -> str | None:
+    is_ = pyarrow("pyarrow.types")
+    if is_.is_dictionary(type_):
+        type_ = type_.value_type
+    if is_.is_integer(type_) or is_.is_floating(type_) or is_.is_decimal(type_):
+        return "number"
+    if is_.is_boolean(type_):
+        return "truth"
+    if is_.is_string(type_) or is_.is_large_string(type_) or is_.is_string_view(type_):
+        return "label"
+    if is_.is_map(type_):
+        return "counts" if _type(type_.key_type) == "label" else "other"
+    if is_.is_list(type_) or is_.is_large_list(type_):
+        return "counts" if _type(type_.value_type) == "label" else "other"
+    return None if is_.is_null(type_) else "other"

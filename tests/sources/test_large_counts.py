@@ -1,0 +1,67 @@
+"""Counts too large to be exact are rejects: no sum of them ever wraps around."""
+
+import json
+
+import numpy as np
+import pytest
+from feeding import read_text
+from scipy import sparse
+
+from bnpstream.sources import Options, open_source
+
+MOST = 2**53
+MANY = [5 * 10**17] * 36 + [2**64 + 3 - 18 * 10**18]
+"""Their sum is 2^64 + 3: in 64 bits, 3."""
+
+
+def docword(rows):
+    entries = [f"{i} 1 {n}" for i, row in enumerate(rows, start=1) for n in row]
+    return "\n".join([str(len(rows)), "2", str(len(entries)), *entries]) + "\n"
+
+
+def matrix_market(rows):
+    entries = docword(rows).split("\n", 3)
+    sizes = " ".join(entries[:3])
+    return f"%%MatrixMarket matrix coordinate integer general\n{sizes}\n{entries[3]}"
+
+
+FORMATS = {
+    "docword.txt": docword,
+    "a.mtx": matrix_market,
+    "a.ldac": lambda rows: "".join(
+        " ".join([str(len(row)), *(f"0:{n}" for n in row)]) + "\n" for row in rows
+    ),
+    "a.svm": lambda rows: "".join(" ".join(["1", *(f"1:{n}" for n in row)]) + "\n" for row in rows),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_repeated_entries_do_not_wrap_around(tmp_path, name):
+    rows = [[1, 2], MANY, [MOST - 1, 1], [MOST, 1], [MOST + 1], [7]]
+    options = {} if name in ("docword.txt", "a.mtx") else {"n_features": 2}
+    _, found, rejects = read_text(tmp_path, name, FORMATS[name](rows), **options)
+    assert [row[0] for row in found] == [3.0, float(MOST), float(MOST + 1), float(MOST + 1), 7.0]
+    assert [reject.record for reject in rejects] == [1]
+    assert "sum to more than 64 bits hold" in rejects[0].reason
+
+
+def test_repeated_entries_of_an_archive_do_not_wrap_around(tmp_path):
+    rows = [[1, 2], MANY, [MOST, 1], [MOST + 1], [7]]
+    ends = np.cumsum([0, *map(len, rows)])
+    data = np.array([n for row in rows for n in row], np.int64)
+    matrix = sparse.csr_array((data, np.zeros(data.size, np.int64), ends), shape=(5, 2))
+    sparse.save_npz(tmp_path / "a.npz", matrix)
+    [(batch, _)] = open_source(str(tmp_path / "a.npz")).batches()
+    assert batch.rows.toarray()[:, 0].tolist() == [3, MOST + 1, MOST + 1, 7]
+    assert [reject.record for reject in batch.rejects] == [1]
+
+
+@pytest.mark.parametrize("options", [{}, {"hash_bits": 1}])
+def test_counts_by_word_do_not_wrap_around(tmp_path, options):
+    rows = [{"a": 1}, {f"w{i}": n for i, n in enumerate(MANY)}, {"a": MOST, "b": 1}, {"b": 2}]
+    content = "".join(json.dumps({"counts": row}) + "\n" for row in rows)
+    path = tmp_path / "a.jsonl"
+    path.write_text(content)
+    [(batch, _)] = open_source(str(path), Options(**options)).batches()
+    assert batch.numbers == [0, 3]
+    assert [reject.line for reject in batch.rejects] == [2, 3]
