@@ -12,7 +12,6 @@ from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.topics import Topics, TopicWords, base_of
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods.telling import Telling, telling_words
-from bnpstream.likelihoods.words import WordLikelihood
 from bnpstream.mixture import Event
 
 
@@ -77,7 +76,7 @@ class TopicPortraits:
     def mean(self, k: int) -> Floats:
         """Return the posterior mean parameters of the topic at a position."""
         posterior, likelihood = self._posterior, self._posterior.model.likelihood
-        if isinstance(likelihood, WordLikelihood):
+        if likelihood.feature_kind == "words":
             share, total = self._base
             counts = self._counts[[k]].toarray()[0]
             words: Floats = (total * share + counts) / (total + counts.sum())

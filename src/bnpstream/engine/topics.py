@@ -41,7 +41,6 @@ from bnpstream.inference.topics import (
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods import Batch, Likelihood
-from bnpstream.likelihoods.words import WordLikelihood
 from bnpstream.mixture import Event
 
 if TYPE_CHECKING:
@@ -289,7 +288,7 @@ class TopicFinder:
     ) -> tuple[Topics, list[Event]]:
         """Return the topics of a posterior, matched with those before, and what became of these."""
         likelihood = posterior.model.likelihood
-        if isinstance(likelihood, WordLikelihood):
+        if likelihood.feature_kind == "words":
             return self._matched(posterior, *self._documents(posterior, effort))
         return self._matched(posterior, "clusters", *self._clusters(posterior))
 
@@ -460,7 +459,7 @@ class TopicFinder:
 
 def keeps_rows(likelihood: Likelihood) -> bool:
     """Return whether rows may be grouped into topics by themselves."""
-    return isinstance(likelihood, WordLikelihood)
+    return likelihood.feature_kind == "words"
 
 
 def _event(

@@ -53,7 +53,7 @@ START = 0.2
 STIFF = 4.0
 """What c1 is multiplied by when topics are settled again."""
 FEW, NEARLY_ALL, LEAST_ROWS = 256, 0.9, 5.0
-"""Clusters that are few enough to be topics, if they hold this share of the rows, and so many each."""
+"""Clusters that are few enough to be topics, if they hold this share of the rows, so many each."""
 LEAST_COUNT = 0.5
 """Less of a word than this, and a cluster does not have it."""
 
