@@ -91,9 +91,19 @@ def test_the_joint_of_a_grouping_is_that_of_the_formula(corpus):
     units = Units(rows[:300].astype(float), np.full(V, 1.0 / V))
     found = grouped(units)
     assert found.n_topics > 2
-    assert found.log_joint == pytest.approx(naive_joint(units, found.topics, found.strength))
+    refitted = units._replace(base=found.base)
+    assert found.base.sum() == pytest.approx(1.0)
+    assert found.log_joint == pytest.approx(naive_joint(refitted, found.topics, found.strength))
     for factor in (0.7, 1.43):  # c1 is at its best, to within a step
-        assert naive_joint(units, found.topics, factor * found.strength) < found.log_joint
+        assert naive_joint(refitted, found.topics, factor * found.strength) < found.log_joint
+
+
+def test_the_base_measure_follows_the_topics(corpus):
+    rows, labels = corpus
+    units = units_of(rows)
+    found = adapted(units, labels, 100.0)
+    given = max(naive_joint(units, found.topics, c) for c in 10.0 ** np.linspace(0, 5, 60))
+    assert found.log_joint > given + 50.0
 
 
 def test_rows_apart_have_the_joint_of_the_formula():

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, psi
 
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.kernels.words.topics import settle_units, topic_evidence
+from bnpstream.kernels.words.topics import NOTHING, settle_units, topic_evidence
 
 SWEEPS = 4
 """Sweeps between two looks at c1."""
@@ -16,7 +16,7 @@ STEP = 0.5 * np.log(2.0)
 MOST = np.log(1e9)
 """Of log c1: topics that want more have nothing of their own."""
 LOOKS = 2
-"""How often c1 and m are found, each given the other."""
+"""How often c1 is found: given the m before, and the m that it makes."""
 FRESH = 0.1
 """Units that a topic without any counts for."""
 
@@ -89,7 +89,7 @@ def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
     sums, base = units.sums(topics, sizes.size), units.base
     totals = sums.sum(axis=0)
     if sizes.size == 1:  # one topic wants no end of c1: then all words are drawn from m
-        base = sums[:, 0] / totals[0]
+        base = _shares(sums[:, 0])
         return Grouping(topics, strength, base, float(sums[:, 0] @ np.log(base)) + seats)
     words, columns = np.nonzero(sums)
     counts, at = sums[words, columns], np.log(strength)
@@ -97,12 +97,19 @@ def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
     def joint(log_strength: float) -> float:
         return float(topic_evidence(sums, totals, base, float(np.exp(log_strength))))
 
-    for _ in range(LOOKS):
+    for look in range(LOOKS):
+        if look > 0:
+            alpha = np.exp(at) * base[words]
+            tables = alpha * (psi(alpha + counts) - psi(alpha))
+            base = _shares(np.bincount(words, tables, base.size))
         value = joint(at)
         for step in (STEP, -STEP):
             while at < MOST and (other := joint(at + step)) > value:
                 at, value = at + step, other
-        alpha = np.exp(at) * base[words]
-        tables = np.bincount(words, alpha * (psi(alpha + counts) - psi(alpha)), base.size)
-        base = tables / tables.sum()
-    return Grouping(topics, float(np.exp(at)), base, joint(at) + seats)
+    return Grouping(topics, float(np.exp(at)), base, value + seats)
+
+
+def _shares(tables: Floats) -> Floats:
+    """Return m of tables; a word without any has next to nothing."""
+    tables = np.maximum(tables, NOTHING)
+    return tables / tables.sum()
