@@ -9,9 +9,11 @@ What is grouped (`inference.topics`) are the clusters of the posterior, or rows.
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
 more. Whether that is so the joint says: that of rows in topics against that of rows in clusters
 that have nothing in common. A sample of rows is kept for it, the same for any split into calls.
+
+Topics of directions (`inference.margins`) are directions themselves, found from the clusters; a row
+has the one that it points to most.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +22,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.engine.row_sample import ENTRIES, Memory, Words, require, require_rows
+from bnpstream.engine.topic_directions import (
+    best_of_rows,
+    found_directions,
+    load_directions,
+    row_means,
+    save_directions,
+)
+from bnpstream.inference.margins import Directions
 from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.inference.topics import (
     LEAST_COUNT,
@@ -81,7 +91,7 @@ class TopicWords(NamedTuple):
 
 
 class TopicGroups(NamedTuple):
-    """Topics of other families: which cluster is in which."""
+    """Topics of cells: which cluster is in which."""
 
     clusters: Integers
     """Ids, ascending."""
@@ -97,7 +107,7 @@ class Topics:
     ----------
     ids : ndarray of shape (J,)
         Stable ids, ascending.
-    found : TopicWords or TopicGroups
+    found : TopicWords, Directions or TopicGroups
         What belongs to them; topics by position in `ids`.
     units : {"clusters", "rows"}
         What was grouped.
@@ -108,7 +118,7 @@ class Topics:
     """
 
     ids: Integers
-    found: TopicWords | TopicGroups
+    found: TopicWords | Directions | TopicGroups
     units: str
     n_observations: int
     next_id: int
@@ -120,6 +130,9 @@ class Topics:
             base, strength = base_of(posterior, words.columns)
             tables = damped(words.values, strength * base)
             return self.found.best(words._replace(values=tables), posterior)
+        if isinstance(self.found, Directions):
+            means: Any = row_means(posterior)
+            return self.found.best(means)
         clusters, topics = self.found
         ids = posterior.ids
         at = np.minimum(np.searchsorted(clusters, ids), clusters.size - 1)
@@ -139,6 +152,8 @@ class Topics:
             rows = batch.kernel_rows
             words = Words.of(rows.indptr, rows.indices, rows.values)
             return self.found.best(words, posterior)
+        if isinstance(self.found, Directions):
+            return best_of_rows(self.found, batch)
         return self.of_clusters(posterior)[posterior.best(batch)]
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
@@ -156,6 +171,8 @@ class Topics:
             arrays["topics.masses"] = masses
             parts = ("indptr", "indices", "data")
             arrays |= {f"topics.{part}": getattr(tables, part) for part in parts}
+        elif isinstance(self.found, Directions):
+            save_directions(self.found, arrays)
         else:
             arrays["topics.clusters"], arrays["topics.of"] = self.found
 
@@ -169,17 +186,19 @@ class Topics:
             if arrays["topics.indices"].max(initial=-1) >= saved["n_words"]:
                 raise ValueError(f"topics.indices: there are {saved['n_words']} words")
             require(arrays, "topics.masses", np.float64, J)
-        else:
+        elif "topics.units" not in arrays:
             n = require(arrays, "topics.clusters", np.int64).size
             of = require(arrays, "topics.of", np.int64, n)
             if n == 0 or of.min() < 0 or of.max() >= J:
                 raise ValueError(f"topics.of: there are {J} topics")
-        found: TopicWords | TopicGroups
+        found: TopicWords | Directions | TopicGroups
         if "strength" in saved:
             parts = tuple(arrays[f"topics.{part}"] for part in ("data", "indices", "indptr"))
             shape = (arrays["topics.ids"].size, saved["n_words"])
             tables = csr_array(parts, shape=shape)
             found = TopicWords(tables, arrays["topics.masses"], saved["strength"])
+        elif "topics.units" in arrays:
+            found = load_directions(arrays, J)
         else:
             found = TopicGroups(arrays["topics.clusters"], arrays["topics.of"])
         return cls(
@@ -218,15 +237,12 @@ class TopicFinder:
 
     Parameters
     ----------
-    by_means : callable
-        Returns groups of clusters by their means, by slot, for a family that has them, or None.
     n_topics : int, optional
         Topics wanted; by default as many as the data ask for.
     granularity : float
         By what the number of topics found is multiplied.
     """
 
-    by_means: Callable[["Posterior"], Integers | None]
     n_topics: int | None = None
     granularity: float = 1.0
     memory: Memory = field(default_factory=Memory)
@@ -237,7 +253,7 @@ class TopicFinder:
 
     def forgetful(self) -> "TopicFinder":
         """Return a finder with the same settings that has seen nothing."""
-        return TopicFinder(self.by_means, self.n_topics, self.granularity)
+        return TopicFinder(self.n_topics, self.granularity)
 
     def again(self, posterior: "Posterior") -> list[Event]:
         """Find topics now; return what became of those before. Interrupted, nothing changes."""
@@ -252,7 +268,12 @@ class TopicFinder:
         likelihood = posterior.model.likelihood
         if isinstance(likelihood, WordLikelihood):
             return self._matched(posterior, *self._documents(posterior))
-        return self._matched(posterior, "clusters", *self._clusters(posterior))
+        means = row_means(posterior)
+        if means is None:
+            return self._matched(posterior, "clusters", *self._clusters(posterior))
+        found, topics = found_directions(posterior, means, self.n_topics, self.granularity)
+        masses = posterior.state.masses[posterior.order]
+        return self._matched(posterior, "clusters", found, (None, masses, topics))
 
     def _wanted(self, n_found: int) -> int:
         return self.n_topics or max(1, round(self.granularity * n_found))
@@ -326,9 +347,7 @@ class TopicFinder:
     def _clusters(self, posterior: "Posterior") -> tuple[TopicGroups, Any]:
         """Return groups of clusters, and the clusters."""
         model, state, order = posterior.model, posterior.state, posterior.order
-        groups = self.by_means(posterior)
-        if groups is None:
-            groups = grouped_by_odds(model, state)
+        groups = grouped_by_odds(model, state)
         n_found = int(groups.max()) + 1
         wanted = min(self._wanted(n_found), state.n_clusters)
         if wanted != n_found:
@@ -382,6 +401,8 @@ class TopicFinder:
         place = np.argsort(order)
         if isinstance(found, TopicWords):
             found = found._replace(tables=found.tables[order], masses=found.masses[order])
+        elif isinstance(found, Directions):
+            found = found._replace(units=found.units[order])
         else:
             found = found._replace(topics=place[found.topics])
         return Topics(ids[order], found, units, n, next_id), events

@@ -244,10 +244,10 @@ class Likelihood(ABC):
         """
         return None
 
-    def of_means(self) -> "Likelihood | None":
-        """Return the family that describes the means of clusters as rows; by default there is none.
+    def row_means(self, statistics: Floats) -> Floats | None:
+        """Return the mean of the rows of every cluster, shape (K, D), by which topics are found.
 
-        Topics are then the clusters of these rows.
+        By default None: clusters are grouped by odds.
         """
         return None
 
