@@ -14,7 +14,7 @@ from bnpstream.kernels.vectors.rows import fill_norms
 from bnpstream.likelihoods.cells import as_vector, no_options, require_positive
 from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.registry import register
-from bnpstream.likelihoods.vectors import STEPS, VectorLikelihood, as_vectors
+from bnpstream.likelihoods.vectors import STEPS, VectorBatch, VectorLikelihood, as_vectors
 
 UNIT = 1e-3
 """Rows whose length is within this of one are of unit length: float16 leaves more digits."""
@@ -177,6 +177,12 @@ class Directional(VectorLikelihood):
         return Directions(
             self.base, self.centre, self.grid, self.log_counts(), self.precision, self._order
         )
+
+
+def cosines(means: Floats, batch: VectorBatch) -> Floats:
+    """Return the cosine of every row with each of some directions, (K, D) -> (n, K)."""
+    found: Floats = batch.factors[:, None] * (batch.values.astype(np.float64) @ means.T)
+    return np.clip(found, -1.0, 1.0)
 
 
 def concentration_of(order: float, length: float) -> float:
