@@ -9,10 +9,8 @@ rows of
 
 how much more a row points to its own group than to the next, or to none. Splinters of one group
 point where it points, which costs margin; groups that differ, joined, point nowhere, which costs
-more. Topics are where the margin is largest, unless a finer grouping has a much better
-*silhouette*, the margin of every row as a share of its distance 1 - max(0, ...) to the next group:
-groups of one theme, each far tighter than the theme, are topics, and not the theme. Then clusters
-move to the direction that they point to most, a few times.
+more. Topics are where the margin is largest; then clusters move to the direction that they point
+to most, a few times.
 """
 
 from collections.abc import Iterator
@@ -26,8 +24,6 @@ MOST_MEANS = 2048
 """Clusters that are joined two at a time, at most: the heaviest. Others have the best topic."""
 ALL_UP_TO, STEP = 64, 1.03
 """Numbers of groups up to which all are looked at, and by what others differ at least."""
-CLEAR = 0.85
-"""Least silhouette of topics, as a share of the best there is."""
 SWEEPS = 4
 """How often clusters move to the best direction."""
 
@@ -92,14 +88,13 @@ def _clearest(masses: Floats, sums: Floats, n_topics: int | None, factor: float)
     K = masses.size
     groups, looked = np.arange(K), 2 * K
     joins: list[tuple[int, int]] = []
-    seen: list[tuple[float, float, Integers]] = []
+    best, chosen = -np.inf, groups
     for table in _joined(masses, sums, groups, joins):
         J = K - len(joins)
         if J <= ALL_UP_TO or looked >= J * STEP:
-            looked = J
-            seen.append((*table.margins(groups), groups.copy()))
-    least = CLEAR * max(silhouette for _, silhouette, _ in seen)
-    chosen = max((one for one in seen if one[1] >= least), key=lambda one: one[0])[2]
+            looked, margin = J, table.margin(groups)
+            if margin > best:
+                best, chosen = margin, groups.copy()
     wanted = n_topics or max(1, round(factor * np.unique(chosen).size))
     if wanted != np.unique(chosen).size:
         chosen = np.arange(K)
@@ -134,17 +129,14 @@ class _Table:
         self.sizes[i] += self.sizes[j]
         self.alive[j] = False
 
-    def margins(self, groups: Integers) -> tuple[float, float]:
-        """Return margin and silhouette of the groups; groups[k] is that of cluster k."""
+    def margin(self, groups: Integers) -> float:
+        """Return the margin of the groups; groups[k] is that of cluster k."""
         lengths = np.sqrt(np.maximum(np.diagonal(self.groups)[self.alive], 0.0))
         pointing = self.clusters[:, self.alive] / np.where(lengths > 0.0, lengths, np.inf)
         own, every = (np.cumsum(self.alive) - 1)[groups], np.arange(groups.size)
         margins = pointing[every, own]
         pointing[every, own] = 0.0  # so that the next is never below it
-        following = pointing.max(axis=1)
-        margins = margins - following
-        shares = margins / (1.0 - following / self.masses)
-        return float(margins.sum() / self.masses.sum()), float(shares.sum() / self.masses.sum())
+        return float((margins - pointing.max(axis=1)).sum() / self.masses.sum())
 
 
 def _joined(
