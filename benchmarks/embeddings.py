@@ -1,8 +1,9 @@
 """Vectors with no option given: one pass of StreamingMixture beside MiniBatchKMeans told K.
 
 NMI, ARI and clusters, means and standard deviations over three orders of the rows; labels by
-`predict` at the end. StackOverflow titles (WordLlama, 256 numbers), LSA of 20 Newsgroups
-(TruncatedSVD of sublinear tf-idf, unit rows) and scikit-learn's digits as raw numbers.
+`predict` at the end, those of topics by `predict_topics`. StackOverflow titles (WordLlama, 256
+numbers), LSA of 20 Newsgroups (TruncatedSVD of sublinear tf-idf, unit rows) and scikit-learn's
+digits as raw numbers.
 """
 
 import gzip
@@ -69,6 +70,10 @@ def outcomes(rows: Any, labels: Any, seed: int) -> dict[str, list[float]]:
         given = model.predict(X)
         scores = normalized_mutual_info_score(y, given), adjusted_rand_score(y, given)
         found[name] = [*map(float, scores), float(len(np.unique(given))), seconds]
+    seconds = cpu_seconds(lambda: ours.topics_)
+    given = ours.predict_topics(X)
+    scores = normalized_mutual_info_score(y, given), adjusted_rand_score(y, given)
+    found["topics"] = [*map(float, scores), float(len(np.unique(given))), seconds]
     return found
 
 

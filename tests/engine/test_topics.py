@@ -371,7 +371,8 @@ def test_in_the_middle_few_words_are_looked_at_and_all_at_the_end(corpus, monkey
     assert max(looked) <= 2 * 1000
     looked.clear()
     assert model.topics_.size > 1
-    assert max(looked) == rows.nnz
+    shared = (rows > 0).sum(axis=0) > 1  # a word that one row has joins nothing
+    assert max(looked) == rows[:, shared].nnz
 
 
 def test_labels_do_not_change_before_topics_are_found_again(corpus):

@@ -47,12 +47,19 @@ def npz(rows: np.ndarray) -> bytes:
     return file.getvalue()
 
 
+def npy(rows: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, rows)
+    return file.getvalue()
+
+
 WRITERS = {
     "uci": docword,
     "lda-c": lda_c,
     "svmlight": svmlight,
     "mtx": matrix_market,
     "npz": npz,
+    "npy": npy,
 }
 TEXT_FORMATS = ["uci", "lda-c", "svmlight", "mtx"]
 PACKERS = {

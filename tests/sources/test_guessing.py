@@ -74,6 +74,7 @@ def test_an_svmlight_file_whose_labels_happen_to_count_is_told_by_its_name(tmp_p
     ("content", "expected"),
     [
         (NPZ.getvalue(), "npz"),
+        (b"\x93NUMPY\x01\0", "npy"),
         (b"PAR1\x15\x04", "parquet"),
         (b"ARROW1\0\0", "arrow"),
         (b"\xff\xff\xff\xff0\x02\0\0", "arrow"),

@@ -30,7 +30,8 @@ from bnpstream.sources.files.position import Position
 from bnpstream.sources.files.source import FORMATS, reader_class
 from bnpstream.sources.records import Options
 
-CASES = [(format, packer) for format in TEXT_FORMATS for packer in PACKERS] + [("npz", "plain")]
+CASES = [(format, packer) for format in TEXT_FORMATS for packer in PACKERS]
+CASES += [("npz", "plain"), ("npy", "plain")]
 
 
 @pytest.mark.kernel

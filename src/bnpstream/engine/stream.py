@@ -10,7 +10,7 @@ import numpy as np
 
 from bnpstream.engine.absorption import Absorption, Checked, Told
 from bnpstream.engine.checks import require_stamps, require_weights
-from bnpstream.engine.encoder import Encoder, FixedColumns
+from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.notice import warn_of_slowness
@@ -25,22 +25,19 @@ from bnpstream.engine.topics import TopicFinder, Topics, keeps_rows
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import Clock, Ticks
 from bnpstream.inference.merge import join_into
-from bnpstream.inference.topics import by_mass
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Record
-from bnpstream.kernels.arrays import Floats, Integers
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
 from bnpstream.mixture.interrupts import deferred, heed
 from bnpstream.mixture.window import Window
-from bnpstream.priors import NAMED_PRIORS, Prior
+from bnpstream.priors import Prior
 
 NEVER = 2**62
 """More rows than come."""
 HEED_ROWS = 1024
 """Rows after which an interrupt is heeded at the latest: often enough for a person."""
-LEAST_MEANS = 64
-"""Clusters whose means are worth clustering: fewer say little of what their family is."""
 
 
 class Stream:
@@ -95,7 +92,7 @@ class Stream:
     ) -> None:
         self.encoder, self.phase = encoder, Phase.EMPTY
         self.prefix, self.window, self.rounds = Prefix(), Window(), Rounds()
-        self.finder = TopicFinder(groups_of_means)
+        self.finder = TopicFinder()
         self.learner: Learner | None = None
         self.clock: Clock | None = None
         self.lineage: list[Event] = []
@@ -644,27 +641,3 @@ class Stream:
             if id != group and id in left:
                 other.lineage.append(join_into(other.state, [other.window.sites], group, id))
         return other
-
-
-def groups_of_means(posterior: Posterior) -> Integers | None:
-    """Return groups of clusters by their means: a stream of these, the heaviest cluster first.
-
-    Every cluster is one row, however many rows it has; their family is `Likelihood.of_means`, and
-    what it leaves open is learnt from them.
-
-    Returns
-    -------
-    groups : ndarray of shape (K,) or None
-        By slot, numbered from the heaviest; None for a family that has no such means.
-    """
-    family, state = posterior.model.likelihood.of_means(), posterior.state
-    if family is None or state.n_clusters < LEAST_MEANS:
-        return None
-    order = np.argsort(-state.masses, kind="stable")
-    rows = posterior.means(order)
-    stream = Stream(NAMED_PRIORS["dp"], FixedColumns(family), Settings(prefix_rows=len(rows)))
-    stream.absorb(rows)
-    stream.finish()
-    groups = np.empty(len(rows), np.int64)
-    groups[order] = stream.posterior.best(stream.view(rows))
-    return by_mass(groups, state.masses)

@@ -10,10 +10,12 @@ What is grouped (`inference.topics`) are the clusters of the posterior, or rows.
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
 more. Whether that is so the joint says: that of rows in topics against that of rows in clusters
 that have nothing in common. A sample of rows is kept for it, the same for any split into calls.
+
+Topics of directions (`inference.margins`) are directions themselves, found from the clusters; a row
+has the one that it points to most.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +24,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.engine.row_sample import ENTRIES, Memory, Words, require, require_rows
+from bnpstream.engine.topic_directions import (
+    best_of_rows,
+    found_directions,
+    load_directions,
+    row_means,
+    save_directions,
+)
 from bnpstream.inference.drawn import alike
+from bnpstream.inference.margins import Directions
 from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.inference.topic_tree import resized
 from bnpstream.inference.topic_units import Grouping, Units
@@ -91,7 +101,7 @@ class TopicWords(NamedTuple):
 
 
 class TopicGroups(NamedTuple):
-    """Topics of other families: which cluster is in which."""
+    """Topics of cells: which cluster is in which."""
 
     clusters: Integers
     """Ids, ascending."""
@@ -107,7 +117,7 @@ class Topics:
     ----------
     ids : ndarray of shape (J,)
         Stable ids, ascending.
-    found : TopicWords or TopicGroups
+    found : TopicWords, Directions or TopicGroups
         What belongs to them; topics by position in `ids`.
     units : {"clusters", "rows"}
         What was grouped.
@@ -118,7 +128,7 @@ class Topics:
     """
 
     ids: Integers
-    found: TopicWords | TopicGroups
+    found: TopicWords | Directions | TopicGroups
     units: str
     n_observations: int
     next_id: int
@@ -130,6 +140,9 @@ class Topics:
             base, strength = base_of(posterior, words.columns)
             tables = damped(words.values, strength * base)
             return self.found.best(words._replace(values=tables))
+        if isinstance(self.found, Directions):
+            means: Any = row_means(posterior)
+            return self.found.best(means)
         clusters, topics = self.found
         ids = posterior.ids
         at = np.minimum(np.searchsorted(clusters, ids), clusters.size - 1)
@@ -147,6 +160,8 @@ class Topics:
         """Return the topic of rows, by position in `ids`."""
         if isinstance(self.found, TopicWords):
             return self.found.best(Words.of_batch(batch))
+        if isinstance(self.found, Directions):
+            return best_of_rows(self.found, batch)
         return self.of_clusters(posterior)[posterior.best(batch)]
 
     def of_arrivals(self, batch: Batch, ranked: Responsibilities) -> list[int | None]:
@@ -165,6 +180,9 @@ class Topics:
         if isinstance(self.found, TopicWords):
             words: list[int | None] = self.ids[self.found.best(Words.of_batch(batch))].tolist()
             return words
+        if isinstance(self.found, Directions):
+            pointed: list[int | None] = self.ids[best_of_rows(self.found, batch)].tolist()
+            return pointed
         clusters, topics = self.found
         at = np.minimum(np.searchsorted(clusters, ranked.ids), clusters.size - 1)
         places = np.flatnonzero(clusters[at] == ranked.ids)
@@ -187,6 +205,8 @@ class Topics:
             arrays["topics.masses"], arrays["topics.base"] = masses, base
             parts = ("indptr", "indices", "data")
             arrays |= {f"topics.{part}": getattr(tables, part) for part in parts}
+        elif isinstance(self.found, Directions):
+            save_directions(self.found, arrays)
         else:
             arrays["topics.clusters"], arrays["topics.of"] = self.found
 
@@ -201,17 +221,19 @@ class Topics:
             if arrays["topics.indices"].max(initial=-1) >= n_words:
                 raise ValueError(f"topics.indices: there are {n_words} words")
             require(arrays, "topics.masses", np.float64, J)
-        else:
+        elif "topics.units" not in arrays:
             n = require(arrays, "topics.clusters", np.int64).size
             of = require(arrays, "topics.of", np.int64, n)
             if n == 0 or of.min() < 0 or of.max() >= J:
                 raise ValueError(f"topics.of: there are {J} topics")
-        found: TopicWords | TopicGroups
+        found: TopicWords | Directions | TopicGroups
         if "strength" in saved:
             parts = tuple(arrays[f"topics.{part}"] for part in ("data", "indices", "indptr"))
             tables = csr_array(parts, shape=(J, arrays["topics.base"].size))
             masses, base = arrays["topics.masses"], arrays["topics.base"]
             found = TopicWords(tables, masses, saved["strength"], base)
+        elif "topics.units" in arrays:
+            found = load_directions(arrays, J)
         else:
             found = TopicGroups(arrays["topics.clusters"], arrays["topics.of"])
         return cls(
@@ -250,15 +272,12 @@ class TopicFinder:
 
     Parameters
     ----------
-    by_means : callable
-        Returns groups of clusters by their means, by slot, for a family that has them, or None.
     n_topics : int, optional
         Topics wanted; by default as many as the data ask for.
     granularity : float
         By what the number of topics found is multiplied.
     """
 
-    by_means: Callable[["Posterior"], Integers | None]
     n_topics: int | None = None
     granularity: float = 1.0
     memory: Memory = field(default_factory=Memory)
@@ -271,7 +290,7 @@ class TopicFinder:
 
     def forgetful(self) -> "TopicFinder":
         """Return a finder with the same settings that has seen nothing."""
-        return TopicFinder(self.by_means, self.n_topics, self.granularity)
+        return TopicFinder(self.n_topics, self.granularity)
 
     def again(self, posterior: "Posterior") -> list[Event]:
         """Find topics now; return what became of those before. Interrupted, nothing changes."""
@@ -290,7 +309,12 @@ class TopicFinder:
         likelihood = posterior.model.likelihood
         if likelihood.feature_kind == "words":
             return self._matched(posterior, *self._documents(posterior, effort))
-        return self._matched(posterior, "clusters", *self._clusters(posterior))
+        means = row_means(posterior)
+        if means is None:
+            return self._matched(posterior, "clusters", *self._clusters(posterior))
+        found, topics = found_directions(posterior, means, self.n_topics, self.granularity)
+        masses = posterior.state.masses[posterior.order]
+        return self._matched(posterior, "clusters", found, (None, masses, topics))
 
     def _wanted(self, n_found: int) -> int:
         return self.n_topics or max(1, round(self.granularity * n_found))
@@ -350,6 +374,8 @@ class TopicFinder:
         else:
             least = separate_evidence(counts, ids, base, strength)
             grouping = grouped(units, least, effort=effort)
+            if grouping is not None and grouping.n_topics > np.unique(ids).size:
+                return None  # topics are the coarser level
         if grouping is None:
             return None
         wanted = self._wanted(grouping.n_topics)
@@ -372,9 +398,7 @@ class TopicFinder:
     def _clusters(self, posterior: "Posterior") -> tuple[TopicGroups, Any]:
         """Return groups of clusters, and the clusters."""
         model, state, order = posterior.model, posterior.state, posterior.order
-        groups = self.by_means(posterior)
-        if groups is None:
-            groups = self._alike(posterior)
+        groups = self._alike(posterior)
         n_found = int(groups.max()) + 1
         wanted = min(self._wanted(n_found), state.n_clusters)
         if wanted != n_found:
@@ -436,6 +460,8 @@ class TopicFinder:
         place = np.argsort(order)
         if isinstance(found, TopicWords):
             found = found._replace(tables=found.tables[order], masses=found.masses[order])
+        elif isinstance(found, Directions):
+            found = found._replace(units=found.units[order])
         else:
             found = found._replace(topics=place[found.topics])
         return Topics(ids[order], found, units, n, next_id), events

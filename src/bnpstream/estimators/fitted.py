@@ -236,8 +236,9 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def predict_topics(self, X: Any) -> NDArray[np.int64]:
         """Return the topic of every row: an id from `topics_`.
 
-        The topic of a document is the one that explains its words best, which need not be that of
-        its likeliest cluster; a row of cells has the topic of its likeliest cluster.
+        The topic of a document is the one that explains its words best, and of a direction the one
+        that it points to most; neither need be that of the likeliest cluster. A row of cells has
+        the topic of its likeliest cluster.
 
         Parameters
         ----------
@@ -251,6 +252,24 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         batch = self._view(X)
         found = self._fitted.topics
         return found.ids[found.of_rows(self._posterior, batch)]
+
+    def cosine(self, X: Any) -> Floats:
+        """Return the cosine of every row with the centroid of every cluster.
+
+        For directions (`Directional`), whose `means_` have length one. Near duplicates of what a
+        cluster holds have cosines close to one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features_in_)
+            Vectors, of length one or, with ``normalize=True``, of any; not absorbed.
+
+        Returns
+        -------
+        cosine : ndarray of shape (n_rows, K)
+            Clusters in the order of `cluster_ids_`.
+        """
+        return self.likelihood_.cosines(self.means_, self._view(X))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return every row's responsibilities over `cluster_ids_`; they sum to one.

@@ -1,6 +1,6 @@
 """Units, and how they are grouped: the steps that a search for topics is made of."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -100,8 +100,8 @@ def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
     for look in range(LOOKS):
         if look > 0:
             alpha = np.exp(at) * base[words]
-            tables = alpha * (psi(alpha + counts) - psi(alpha))
-            base = _shares(np.bincount(words, tables, base.size))
+            tables: Any = alpha * (psi(alpha + counts) - psi(alpha))
+            base = _shares(np.bincount(words, tables, base.size).astype(np.float64))
         value = joint(at)
         for step in (STEP, -STEP):
             while at < MOST and (other := joint(at + step)) > value:
@@ -111,5 +111,6 @@ def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
 
 def _shares(tables: Floats) -> Floats:
     """Return m of tables; a word without any has next to nothing."""
-    tables = np.maximum(tables, NOTHING)
-    return tables / tables.sum()
+    floored = np.maximum(tables, NOTHING)
+    shares: Floats = floored / floored.sum()
+    return shares

@@ -105,7 +105,7 @@ def grouped(
     effort : Effort
         What it may take.
     """
-    n, n_tables = units.tables.shape[0], float(units.tables.sum())
+    n, n_tables = units.tables.shape[0], max(float(units.tables.sum()), 1.0)
     rng, order = np.random.default_rng(0), units.order
     one = best = current = adapted(units, np.zeros(n, np.int64), n_tables)
     size = 1

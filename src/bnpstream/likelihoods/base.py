@@ -244,10 +244,17 @@ class Likelihood(ABC):
         """
         return None
 
-    def of_means(self) -> "Likelihood | None":
-        """Return the family that describes the means of clusters as rows; by default there is none.
+    def cosines(self, means: Floats, batch: Any) -> Floats:
+        """Return the cosine of every row with each of some directions, (K, D) -> (n, K)."""
+        raise ValueError(
+            f"cosines are of directions, but the likelihood is {type(self).__name__}: use "
+            'likelihood="directional", or transform'
+        )
 
-        Topics are then the clusters of these rows.
+    def row_means(self, statistics: Floats) -> Floats | None:
+        """Return the mean of the rows of every cluster, shape (K, D), by which topics are found.
+
+        By default None: clusters are grouped by odds.
         """
         return None
 

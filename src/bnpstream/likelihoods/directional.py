@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.vectors.bessel import log_c, log_c_fall, mean_length
-from bnpstream.kernels.vectors.families import Directions
+from bnpstream.kernels.vectors.families import SCALES, Directions
 from bnpstream.kernels.vectors.rows import fill_norms
 from bnpstream.likelihoods.cells import as_vector, no_options, require_positive
 from bnpstream.likelihoods.errors import RowError
@@ -92,9 +92,18 @@ class Directional(VectorLikelihood):
         """Return zeros."""
         return np.zeros(self.n_columns)
 
-    def of_means(self) -> "Directional":
-        """Return the same family with all its defaults: centroids are directions too."""
-        return Directional(normalize=True)
+    def cosines(self, means: Floats, batch: Any) -> Floats:
+        """Return the cosine of every row with each of some directions, (K, D) -> (n, K)."""
+        found: Floats = batch.factors[:, None] * (batch.values.astype(np.float64) @ means.T)
+        return np.clip(found, -1.0, 1.0)
+
+    def row_means(self, statistics: Floats) -> Floats:
+        """Return the directions of V, without the prior, as long as the mean of A(kappa_g)."""
+        counts, sums, kappa = statistics[:, :SCALES], statistics[:, SCALES:], self.grid
+        wanted = counts @ (kappa * mean_length(self._order, kappa**2)) / counts.sum(axis=1)
+        lengths = np.linalg.norm(sums, axis=1)
+        means: Floats = (wanted / np.where(lengths > 0.0, lengths, 1.0))[:, None] * sums
+        return means
 
     def factors_of(self, values: NDArray[Any]) -> Floats:
         """Return one over the lengths of rows; ValueError names one that has no direction."""

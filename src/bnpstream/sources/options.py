@@ -10,7 +10,7 @@ class Options:
     """What a user may say about a source; None is found out."""
 
     format: str | None = option(
-        "uci, lda-c, svmlight, mtx, npz, csv, tsv, parquet, arrow, jsonl or text.",
+        "uci, lda-c, svmlight, mtx, npz, npy, csv, tsv, parquet, arrow, jsonl or text.",
         "guessed from name and content",
     )
     vocab: str | None = option(

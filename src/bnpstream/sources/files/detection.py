@@ -33,6 +33,7 @@ _SUFFIXES = {
     ".log": "text",
     ".mtx": "mtx",
     ".ndjson": "jsonl",
+    ".npy": "npy",
     ".npz": "npz",
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -48,6 +49,7 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",  # the stream format begins with this and a length
     b"%%MatrixMarket": "mtx",
+    b"\x93NUMPY": "npy",
 }
 _OBJECT = re.compile(rb"\s*\{\s*[\"}]")
 _WHOLE = re.compile(rb"\s*[0-9]+\s*")

@@ -25,6 +25,7 @@ FORMATS = {
     "lda-c": "bnpstream.sources.formats.lda_c:LdaCReader",
     "svmlight": "bnpstream.sources.formats.svmlight:SvmlightReader",
     "mtx": "bnpstream.sources.formats.matrix_market:MatrixMarketReader",
+    "npy": "bnpstream.sources.formats.npy:NpyReader",
     "npz": "bnpstream.sources.formats.npz:NpzReader",
     "csv": "bnpstream.sources.formats.csv_table:CsvReader",
     "tsv": "bnpstream.sources.formats.csv_table:TsvReader",

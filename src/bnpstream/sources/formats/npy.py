@@ -1,0 +1,103 @@
+"""Dense matrices, as `numpy.save` writes them: embeddings, for example, one row after the other.
+
+Real numbers make a table and stay as narrow as they are; whole ones are counts.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.position import Position, too_short
+from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.schemas import check_features, number_schema
+from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
+
+__all__ = ["NpyReader"]
+
+_CONVERT = "write it by numpy.save(path, matrix), one row a record"
+
+
+class NpyReader(Reader):
+    """Reads the rows of a matrix."""
+
+    format: ClassVar[str] = "npy"
+
+    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
+        super().__init__(file, schema, options)
+        self._matrix = _open_matrix(file)
+        check_features(file, self._matrix.shape[1], schema)
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the matrix is."""
+        matrix = _open_matrix(file)
+        is_real = matrix.dtype.kind == "f"
+        return number_schema(cls.format, file, matrix.shape[1], options, is_real=is_real)
+
+    @property
+    def n_records(self) -> int:
+        """Return how many rows the matrix has."""
+        return len(self._matrix)
+
+    def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
+        """Yield rows, and the position after each batch."""
+        before, n = start.records - start.in_file, self.n_records
+        if n < start.in_file:
+            raise too_short(self.file.path, n, "rows", start.in_file)
+        first = start.in_file
+        while first < n:
+            until = min(first + batch_rows - first % batch_rows, n)
+            yield (
+                self._records(first, until, before),
+                Position(before + until, start.file, until, until),
+            )
+            self.file.consumed = (self.file.size or 0) * until // n
+            first = until
+
+    def _records(self, first: int, until: int, before: int) -> Records:
+        """Leave out the rows that have a fault."""
+        rows = np.array(self._matrix[first:until])
+        is_counts = self.schema.kind == "counts"
+        expected = "counts of at least 0" if is_counts else "finite numbers"
+        wrong = (rows < 0) if is_counts else ~np.isfinite(rows)
+        kept = ~wrong.any(axis=1)
+        numbers = (before + first + np.flatnonzero(kept)).tolist()
+        return Records(
+            rows=sparse.csr_array(rows[kept].astype(np.int64)) if is_counts else rows[kept],
+            numbers=numbers,
+            ids=list(numbers),
+            rejects=[
+                Reject(
+                    self.file.path,
+                    first + i + 1,
+                    before + first + i,
+                    f"expected {expected}, but column {int(np.argmax(wrong[i]))} is "
+                    f"{rows[i, np.argmax(wrong[i])]}",
+                    " ".join(map(str, rows[i, :BEGINNING].tolist()))[:BEGINNING],
+                )
+                for i in np.flatnonzero(~kept).tolist()
+            ],
+        )
+
+
+def _open_matrix(file: ByteReader) -> NDArray[Any]:
+    """Return the matrix of a file, of which only what is looked at is read."""
+    path = file.path
+    if file.is_live or path == "-":
+        raise ValueError(
+            f"{path}: a matrix cannot be read from a pipe or while it grows: give a file"
+        )
+    try:
+        matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, OSError, ValueError) as error:
+        raise ValueError(f"{path}: it is no matrix of numbers ({error}): {_CONVERT}") from error
+    if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{path}: it is an array of {matrix.dtype} of shape {matrix.shape}, and no matrix of "
+            f"numbers with rows: {_CONVERT}"
+        )
+    return matrix

@@ -1,0 +1,56 @@
+"""What directions offer beside what every family has: centroids and cosines."""
+
+import numpy as np
+import pytest
+
+from bnpstream import Directional, StreamingMixture
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    rng = np.random.default_rng(4)
+    centres = rng.normal(size=(3, 40))
+    return centres[np.arange(600) % 3] + 0.5 * rng.normal(size=(600, 40))
+
+
+@pytest.fixture(scope="module")
+def model(vectors):
+    return StreamingMixture(likelihood=Directional(normalize=True)).fit(vectors)
+
+
+def test_means_are_unit_centroids(model):
+    np.testing.assert_allclose(np.linalg.norm(model.means_, axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cosines_are_those_of_rows_and_centroids(model, vectors, dtype):
+    rows = vectors[:20].astype(dtype)
+    found = model.cosine(rows)
+    assert found.shape == (20, model.n_clusters_)
+    for i, row in enumerate(rows.astype(np.float64)):
+        for k, mean in enumerate(model.means_):
+            expected = row @ mean / np.linalg.norm(row) / np.linalg.norm(mean)
+            assert found[i, k] == pytest.approx(
+                expected, abs=1e-12 if dtype is np.float64 else 1e-6
+            )
+    np.testing.assert_array_equal(np.argmax(found, axis=1), model.predict(rows))
+    assert model.cosine(model.means_).diagonal() == pytest.approx(1.0)
+    assert model.cosine(model.means_).max() <= 1.0
+
+
+def test_the_length_of_rows_says_nothing(model, vectors):
+    np.testing.assert_allclose(model.cosine(7.0 * vectors), model.cosine(vectors), rtol=1e-12)
+
+
+def test_a_row_without_direction_is_named(model, vectors):
+    rows = vectors.copy()
+    rows[17] = 0.0
+    for call in (model.cosine, model.predict, StreamingMixture(model.prior, model.likelihood).fit):
+        with pytest.raises(ValueError, match=r"row 17.*all numbers are zero"):
+            call(rows)
+
+
+def test_other_families_have_no_cosines(vectors):
+    other = StreamingMixture(likelihood="spherical").fit(vectors)
+    with pytest.raises(ValueError, match="cosines are of directions"):
+        other.cosine(vectors)
