@@ -1,9 +1,9 @@
 """Topics: a second level above the clusters, found without a number.
 
 Clusters are fine: they predict well, and there are many. Topics are what a person wants to read. A
-topic is a distribution over words, phi_j ~ Dir(c1 m), with m the base measure of the clusters. What
-is grouped are *units*: the clusters, or rows where rows say more than clusters (`engine.topics`).
-A unit draws its words from Dir(c phi_j), so its counts x are worth
+topic is a distribution over words, phi_j ~ Dir(c1 m). What is grouped are *units*: the clusters, or
+rows where rows say more than clusters (`engine.topics`). A unit draws its words from Dir(c phi_j),
+so its counts x are worth
 
     t_w = min(x_w, c m_w [psi(c m_w + x_w) - psi(c m_w)])
 
@@ -12,13 +12,13 @@ chosen. Given tables the joint of a grouping is closed,
 
     sum_j [log B(c1 m + T_j) - log B(c1 m)] + log p(grouping),
 
-with T_j the summed tables of topic j and a Dirichlet process of concentration one over units. It
-is climbed from the top: all topics are cut at random and units move to the topic with the best
-score, again and again, and topics are joined where that raises the joint; c1 follows by the joint
-itself. Sequential seating, the heaviest units
-first, ends thousands of nats below. The number of topics is where the joint is largest. At last
-the topics found are halved and settled again with a stiff base measure (4 c1), in which only
-topics that many units share survive.
+with T_j the summed tables of topic j and a Dirichlet process of concentration one over units. The
+joint is climbed from the top: all topics are cut at random, units move to the topic with the best
+score, and c1 and m follow by the joint itself, again and again until it falls. Pairs of topics are
+joined while that raises the joint. At last the topics found are halved and settled again with a
+stiff base measure (4 c1), in which only topics that many units share survive. The number of topics
+is where the joint is largest. Seating the heaviest units first, one after the other, ends thousands
+of nats below.
 """
 
 from typing import NamedTuple
