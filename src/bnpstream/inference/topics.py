@@ -42,9 +42,11 @@ class Effort(NamedTuple):
     """Parts that every topic is cut into at a time, on the way from the top."""
     n_rounds: int
     """How often topics are settled again with a stiff base measure."""
+    n_doublings: int
+    """How often more topics than the joint asks for on the way are tried as well."""
 
 
-THOROUGH, QUICK = Effort(4, 3), Effort(8, 1)
+THOROUGH, QUICK = Effort(4, 3, 1), Effort(8, 1, 0)
 MOST_TOPICS = 512
 LEAST_LOOKED = 16
 """Topics below which the joint may fall and rise again."""
@@ -123,18 +125,31 @@ def grouped(
     else:
         if least > -np.inf and size > 1:
             return None  # still more topics would say still more
-    best = joined(units, best)
-    for _ in range(effort.n_rounds):
-        if best.n_topics == 1:
-            break
-        again = units._replace(base=best.base)
-        stiff = moved(again, _cut(best.topics, 2, rng), STIFF * best.strength, order, 2)
-        found = joined(units, _settled(units, stiff, best.strength, best.base, order))
-        if found.log_joint <= best.log_joint:
-            break
-        best = found
-    best = max(best, one, key=lambda found: found.log_joint)
+    starts = [best]
+    for _ in range(effort.n_doublings if size > 1 else 0):
+        topics = _cut(starts[-1].topics, 2, rng)
+        strength = START * n_tables / (2 * starts[-1].n_topics)
+        starts.append(_settled(units, topics, strength, starts[-1].base, order))
+    polished = [_polished(units, start, effort.n_rounds, order, rng) for start in starts]
+    best = max([one, *polished], key=lambda found: found.log_joint)
     return best if best.log_joint >= least else None
+
+
+def _polished(
+    units: Units, found: Grouping, n_rounds: int, order: Integers, rng: np.random.Generator
+) -> Grouping:
+    """Return topics joined, and halved, settled with a stiff base measure and joined again."""
+    found = joined(units, found)
+    for _ in range(n_rounds):
+        if found.n_topics == 1:
+            break
+        based = units._replace(base=found.base)
+        stiff = moved(based, _cut(found.topics, 2, rng), STIFF * found.strength, order, 2)
+        other = joined(units, _settled(units, stiff, found.strength, found.base, order))
+        if other.log_joint <= found.log_joint:
+            break
+        found = other
+    return found
 
 
 def few_apart(units: Units, found: Grouping, masses: Floats) -> Grouping:
