@@ -265,7 +265,7 @@ def test_log_rising_is_a_sum_of_logarithms(n):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([[1, 0, 2], [0, 3, -1]], r"row 1, column 2 is -1\.0: .*negative"),
+        ([[1, 0, 2], [0, 3, -1]], r"row 1, column 2 is -1: .*negative"),
         ([[1, 0.5]], r"row 0, column 1 is 0\.5: .*fraction"),
         ([[1, 2], [math.nan, 0]], r"row 1, column 0 is nan: NaN"),
         ([[1, 2], [0, 1], [0, math.inf]], r"row 2, column 1 is inf"),
@@ -287,7 +287,7 @@ def test_rows_that_are_no_counts_are_refused_by_place(rows, message):
 @pytest.mark.parametrize("layout", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
 def test_place_of_a_bad_count_is_the_same_in_every_layout(layout):
     rows = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, -2, 1]])
-    with pytest.raises(ValueError, match=r"row 2, column 2 is -2\.0"):
+    with pytest.raises(ValueError, match=r"row 2, column 2 is -2:"):
         DirichletMultinomial(0.5).encode(layout(rows))
 
 
