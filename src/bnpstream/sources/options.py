@@ -24,6 +24,9 @@ class Options:
     counts_field: str | None = option(
         "Field with words, or with counts of words.", "counts or words, if there is one"
     )
+    vector_field: str | None = option(
+        "Field or column with an array of numbers, such as an embedding.", "none"
+    )
     time_field: str | None = option(
         "Field or column with a record's time, for --half-life 7d.", "none"
     )

@@ -219,8 +219,8 @@ class Schema:
     types : tuple of str, optional
         "number", "truth" or "label" for every column of a table.
     fields : dict
-        Where a format has named fields or columns: which hold "id", "text", "counts", "time". A
-        CSV file adds its "delimiter", and "header" where it has one.
+        Where a format has named fields or columns: which hold "id", "text", "counts", "vector",
+        "time". A CSV file adds its "delimiter", and "header" where it has one.
     ngrams : int
         Up to so many words in a row of a text are a word too.
     """

@@ -137,6 +137,11 @@ class FileSource(Source):
                     f"time_field is {self.options.time_field!r}, but records of the format {name} "
                     "have no fields: give JSON lines, CSV, Parquet or Arrow, or count rows"
                 )
+            if self.options.vector_field is not None and "vector" not in schema.fields:
+                raise ValueError(
+                    f"vector_field is {self.options.vector_field!r}, but records of the format "
+                    f"{name} have no arrays: give JSON lines, Parquet or Arrow, or leave it out"
+                )
             is_text = schema.kind != "table" and (name == "text" or "text" in schema.fields)
             if self.options.ngrams > 1 and not is_text:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""Parquet and Arrow: rows of a table, or a column with texts or with lists of words.
+"""Parquet and Arrow: rows of a table, or a column with texts, lists of words or vectors.
 
 Needs pyarrow. Arrow's stream format may come packed, or by a pipe. Parquet and Arrow's file format
 have their index at the end and need a plain file.
@@ -7,10 +7,13 @@ have their index at the end and need a plain file.
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from io import BufferedReader, RawIOBase
 from itertools import accumulate
 from typing import Any, ClassVar
+
+import numpy as np
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position, too_short
@@ -23,6 +26,7 @@ from bnpstream.sources.formats.arrow_cells import (
     pyarrow,
     times_of,
     usable,
+    vector_length,
 )
 from bnpstream.sources.formats.fields import Fields
 from bnpstream.sources.formats.record_reader import Gatherer
@@ -56,7 +60,7 @@ class ColumnReader(Reader):
         if fields.id not in names:
             fields.id = None
         wanted = [*fields.columns, fields.id, fields.time]
-        self.wanted = list(dict.fromkeys(name for name in wanted if name is not None))
+        self.wanted = list(dict.fromkeys(name for name in wanted if name in names))
         for name in self.wanted:
             if names.count(name) > 1:
                 raise ValueError(f"{self.file.path}: there are several columns {name!r}")
@@ -99,19 +103,20 @@ class ColumnReader(Reader):
         ids = self._cells(piece, id_name, "label") if fields.id is not None else nothing
         times = nothing if fields.time is None else times_of(piece.column(fields.time))
         columns = [
-            self._cells(piece, name, type_)
+            self._cells(piece, name, type_) if name in self.wanted else nothing
             for name, type_ in zip(fields.columns, fields.types, strict=True)
         ]
         for line, (id_, time, *cells) in enumerate(zip(ids, times, *columns, strict=True), number):
             try:
-                if math.inf in cells or -math.inf in cells:
+                if "number" in fields.types and (math.inf in cells or -math.inf in cells):
                     raise UnusableError("a number is infinite")
                 if fields.types == ("counts",) and cells[0] is None:
                     raise UnusableError(f"column {fields.columns[0]!r} is missing")
                 values = [usable(*cell) for cell in zip(cells, fields.columns, strict=True)]
                 batch.add(fields.parse(usable(id_, id_name), time, values))
             except UnusableError as error:
-                shown = dict(zip(fields.columns, cells, strict=True))
+                plain = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in cells]
+                shown = dict(zip(fields.columns, plain, strict=True))
                 batch.reject(line, str(error), str(shown))
 
     def _cells(self, piece: Any, name: str, type_: str) -> list[Any]:
@@ -130,7 +135,8 @@ class ParquetReader(ColumnReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
         with _open_parquet(file) as parquet:
-            return schema_of_columns(cls.format, column_types(parquet.schema_arrow), options, file)
+            first = _first_rows(parquet, options.vector_field)
+            return _schema_of(cls.format, parquet.schema_arrow, first, options, file)
 
     @classmethod
     def partitions(cls, path: str) -> list[Partition]:
@@ -180,13 +186,16 @@ class ArrowReader(ColumnReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
         pa = pyarrow()
+        first: Iterator[Any]
         with errors_named(file.path):
             if _is_file_format(file):
                 with pa.memory_map(file.path) as mapped:
-                    found = column_types(pa.ipc.open_file(mapped).schema)
-            else:
-                found = column_types(pa.ipc.read_schema(pa.py_buffer(file.peek())))
-        return schema_of_columns(cls.format, found, options, file)
+                    opened = pa.ipc.open_file(mapped)
+                    first = map(opened.get_batch, range(opened.num_record_batches))
+                    return _schema_of(cls.format, opened.schema, first, options, file)
+            head = pa.py_buffer(file.peek())
+            first = _first_batches(head)
+            return _schema_of(cls.format, pa.ipc.read_schema(head), first, options, file)
 
     def chunks(self, start: int) -> Iterator[Any]:
         """Yield record batches, from a row on."""
@@ -214,6 +223,25 @@ class ArrowReader(ColumnReader):
             with pa.ipc.open_stream(pa.PythonFile(stream, mode="r")) as opened:
                 self.find_columns(opened.schema.names)
                 yield from opened
+
+
+def _schema_of(
+    format: str, schema: Any, first: Iterator[Any], options: Options, file: ByteReader
+) -> Schema:
+    """Return what the columns are; vectors of no fixed size are looked at in the first rows."""
+    length = partial(vector_length, schema, first)
+    return schema_of_columns(format, column_types(schema), options, file, length)
+
+
+def _first_rows(parquet: Any, name: str | None) -> Iterator[Any]:
+    yield from parquet.iter_batches(batch_size=_READ_ROWS, columns=[name])
+
+
+def _first_batches(head: Any) -> Iterator[Any]:
+    """Yield the record batches that are whole at the beginning of a stream."""
+    pa = pyarrow()
+    with suppress(pa.ArrowException, OSError):
+        yield from pa.ipc.open_stream(head)
 
 
 class _Raw(RawIOBase):

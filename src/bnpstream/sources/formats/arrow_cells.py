@@ -4,11 +4,22 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import accumulate
 from typing import Any
 
+from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import UnusableError
 
-__all__ = ["cells_of", "checked", "column_types", "errors_named", "pyarrow", "times_of", "usable"]
+__all__ = [
+    "cells_of",
+    "checked",
+    "column_types",
+    "errors_named",
+    "pyarrow",
+    "times_of",
+    "usable",
+    "vector_length",
+]
 
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Of a second."""
@@ -78,7 +89,7 @@ def _as_bytes(type_: Any) -> Any:
 
 
 def cells_of(column: Any, type_: str) -> list[Any]:
-    """Return the cells of a column, None where missing; numbers as float.
+    """Return the cells of a column, None where missing; numbers as float, vectors as arrays.
 
     Raises
     ------
@@ -86,6 +97,8 @@ def cells_of(column: Any, type_: str) -> list[Any]:
         If cells of this type cannot be had.
     """
     pa = pyarrow()
+    if type_ == "vector":
+        return _vectors(column)
     try:
         if type_ != "number":
             cells: list[Any] = column.to_pylist()
@@ -94,6 +107,48 @@ def cells_of(column: Any, type_: str) -> list[Any]:
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise TypeError(f"is of type {column.type}, not of {type_}s") from error
     return [None if number != number else number for number in numbers.tolist()]
+
+
+def _vectors(column: Any) -> list[Any]:
+    """Return the arrays of a column of lists, of numbers as narrow as they are."""
+    if _type(column.type) != "vector":
+        raise TypeError(f"is of type {column.type}, not of lists of floating-point numbers")
+    numbers = column.flatten().to_numpy(zero_copy_only=False)
+    lengths = _lengths(column)
+    ends = accumulate(length or 0 for length in lengths)
+    return [
+        None if length is None else numbers[end - length : end]
+        for length, end in zip(lengths, ends, strict=True)
+    ]
+
+
+def _lengths(column: Any) -> list[int | None]:
+    found: list[int | None] = pyarrow("pyarrow.compute").list_value_length(column).to_pylist()
+    return found
+
+
+def vector_length(schema: Any, first: Iterator[Any], name: str) -> int | None:
+    """Return how many numbers the vectors of a column have.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Says it of lists of a fixed size.
+    first : iterator
+        Yields record batches; of other lists the first rows tell.
+    name : str
+        Of the column.
+    """
+    if column_types(schema).get(name) != "vector":
+        return None
+    type_ = schema.field(name).type
+    if pyarrow("pyarrow.types").is_fixed_size_list(type_):
+        return int(type_.list_size) or None
+    chunk = next((chunk for chunk in first if chunk.num_rows > 0), None)
+    if chunk is None:
+        return None
+    lengths = _lengths(checked(chunk.select([name])).column(name))
+    return commonest_length(length or 0 for length in lengths)
 
 
 def times_of(column: Any) -> list[Any]:
@@ -154,6 +209,9 @@ def _type(type_: Any) -> str | None:
         return "label"
     if is_.is_map(type_):
         return "counts" if _type(type_.key_type) == "label" else "other"
-    if is_.is_list(type_) or is_.is_large_list(type_):
+    is_list = is_.is_list(type_) or is_.is_large_list(type_)
+    if (is_list or is_.is_fixed_size_list(type_)) and is_.is_floating(type_.value_type):
+        return "vector"
+    if is_list:
         return "counts" if _type(type_.value_type) == "label" else "other"
     return None if is_.is_null(type_) else "other"

@@ -1,4 +1,4 @@
-"""Records with fields: what the values of an id, a time, a text, counts or cells make."""
+"""Records with fields: what the values of an id, a time, a text, counts, a vector or cells make."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,9 @@ from bnpstream.sources.formats.rows import (
     CellTypes,
     counts_of,
     excerpt_of_counts,
+    excerpt_of_text,
 )
+from bnpstream.sources.formats.vectors import vector_of
 from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["Fields", "time_of"]
@@ -36,16 +38,20 @@ class Fields:
     columns : tuple of str
         Names of the fields that make a row.
     types : tuple of str
-        What each of these is: "number", "truth", "label", "text" or "counts".
+        What each of these is: "number", "truth", "label", "text", "counts" or "vector".
     """
 
     def __init__(self, schema: Schema, options: Options, *, has_typed_cells: bool = False) -> None:
         self.id, self.time = schema.fields.get("id"), schema.fields.get("time")
         self._needs_id = options.id_field is not None
         self.columns, self.types = schema.names or (), schema.types or ()
-        self._role = next((role for role in ("text", "counts") if role in schema.fields), None)
-        if self._role is not None:
-            self.columns, self.types = (schema.fields[self._role],), (self._role,)
+        roles = [role for role in ("vector", "text", "counts") if role in schema.fields]
+        self._role = roles[0] if roles else None
+        if roles:
+            # Beside a vector, a text is there for people to look at.
+            self.columns = tuple(schema.fields[role] for role in roles)
+            self.types = tuple(roles)
+        self._length = schema.n_features or 0
         self._check = None if has_typed_cells else CellTypes(self.columns, self.types).check
 
     @property
@@ -80,11 +86,16 @@ class Fields:
         if self._role == "counts":
             counts = counts_of(values[0])
             return Parsed(counts, id_, excerpt_of_counts(counts), seconds)
+        if self._role == "vector":
+            vector = vector_of(values[0], self.columns[0], self._length)
+            texts = [text if type(text) is str else "" for text in values[1:]]
+            return Parsed(vector, id_, excerpt_of_text(texts[0]) if texts else None, seconds)
         return Parsed(self._check(values) if self._check else values, id_, None, seconds)
 
     def check_there(self, names: Sequence[str], path: str) -> None:
         """Raise ValueError if a file with these columns lacks one that is needed."""
-        needed = [*self.columns, *([] if self.time is None else [self.time])]
+        columns = self.columns[:1] if self._role == "vector" else self.columns
+        needed = [*columns, *([] if self.time is None else [self.time])]
         if self._needs_id and self.id is not None:
             needed.append(self.id)
         for name in needed:

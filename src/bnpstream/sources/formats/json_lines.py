@@ -1,7 +1,8 @@
-"""JSON lines: one object a line, with a text, with counts of words, or with cells of a table.
+"""JSON lines: one object a line, with a text, counts of words, a vector, or cells of a table.
 
 Words come from the text of a field ("text" by default), or from a field ("counts" or "words" by
-default) that maps words to counts or is a list of words. Other records are rows of a table: each
+default) that maps words to counts or is a list of words. Vectors are arrays of numbers in a field
+that the user names. Other records are rows of a table: each
 field with numbers, truth values or strings is a column. Blank lines are no records.
 """
 
@@ -24,6 +25,7 @@ from bnpstream.sources.formats.record_reader import (
     decode,
 )
 from bnpstream.sources.formats.schemas import schema_of_columns
+from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["JsonLinesReader"]
@@ -50,7 +52,13 @@ class JsonLinesReader(LineReader):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the first records are; ValueError says what to do if that is unclear."""
-        return schema_of_columns(cls.format, _column_types(_first_records(file)), options, file)
+        records = _first_records(file)
+
+        def vector_length(name: str) -> int | None:
+            found: list[Any] = [record.get(name) for record in records]
+            return commonest_length(len(x) for x in found if _type_of(x) == "vector")
+
+        return schema_of_columns(cls.format, _column_types(records), options, file, vector_length)
 
     def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
         """Add the records of lines: texts with ids many at a time, all others one by one."""
@@ -142,12 +150,18 @@ def _sound(lines: list[bytes]) -> list[dict[str, Any]]:
     return records
 
 
+def _type_of(value: Any) -> str | None:
+    if type(value) is list and value and type(value[0]) in (int, float):
+        return "vector"
+    return _TYPES.get(type(value))
+
+
 def _column_types(records: list[dict[str, Any]]) -> dict[str, str | None]:
     """Return the columns in order of appearance, and the commonest type of each."""
     seen: dict[str, Counter[str]] = {}
     for record in records:
         for name, value in record.items():
             types = seen.setdefault(name, Counter())
-            if type(value) in _TYPES:
-                types[_TYPES[type(value)]] += 1
+            if (type_ := _type_of(value)) is not None:
+                types[type_] += 1
     return {name: types.most_common(1)[0][0] if types else None for name, types in seen.items()}

@@ -10,6 +10,7 @@ from bnpstream.sources.files.lines import Lines
 from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.rows import DocumentRows, TextRows, excerpt_of_text, gather_cells
+from bnpstream.sources.formats.vectors import gather_vectors
 from bnpstream.sources.records import Records, Reject, Schema, UnusableError, beginning
 
 __all__ = ["PEEKED_RECORDS", "Gatherer", "LineReader", "Parsed", "decode"]
@@ -22,11 +23,11 @@ class Parsed(NamedTuple):
     """What a record says."""
 
     row: Any
-    """A text, counts by word, or cells of a table."""
+    """A text, counts by word, a vector, or cells of a table."""
     id: str | int | None = None
     """What the record calls itself, if it does."""
     excerpt: str | None = None
-    """What a person sees of counts by word; a text speaks for itself."""
+    """What a person sees of counts by word or of a vector; a text speaks for itself."""
     time: float | None = None
 
 
@@ -47,7 +48,9 @@ class Gatherer:
         self._source = source
         self._rows_of: Callable[[Any], Any]
         self._has_texts = schema.kind != "table" and "counts" not in schema.fields
-        if schema.kind == "table":
+        if "vector" in schema.fields:
+            self._rows_of = partial(gather_vectors, length=schema.n_features or 0)
+        elif schema.kind == "table":
             self._rows_of = partial(gather_cells, types=schema.types or ())
         else:
             self._rows_of = TextRows(schema) if self._has_texts else DocumentRows(schema)

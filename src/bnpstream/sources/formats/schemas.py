@@ -1,6 +1,7 @@
 """What records are: documents, tables or counts, by what is found in a file and what users say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.lists import read_vocabulary
@@ -21,11 +22,16 @@ MOST_TABLE_COLUMNS = 2000
 
 
 def schema_of_columns(
-    name: str, found: Mapping[str, str | None], options: Options, file: ByteReader
+    name: str,
+    found: Mapping[str, str | None],
+    options: Options,
+    file: ByteReader,
+    vector_length: Callable[[str], int | None] | None = None,
 ) -> Schema:
     """Return what records with some columns are.
 
-    What the user names comes first. Then a text makes documents, and counts of words do; else all
+    What the user names comes first: a vector before a text, which is then there to be looked at.
+    Then a text makes documents, and counts of words do; else all
     columns but the id and the time are those of a table. Columns of which no cell was seen are left
     out unless they are named; then they are numbers.
 
@@ -35,11 +41,15 @@ def schema_of_columns(
         Of the format.
     found : mapping
         Names of the columns in order, and their types: "number", "truth", "label"; "counts" for
-        counts by word and lists of words; "other"; None where no cell was seen.
+        counts by word and lists of words; "vector" for arrays of numbers; "other"; None where no
+        cell was seen.
     options : Options
         What the user said.
     file : ByteReader
         Where they were found. In a live one a column that is named may come later.
+    vector_length : callable, optional
+        Returns how many numbers the vectors of a column have, None if none was seen; for formats
+        that have vectors.
 
     Raises
     ------
@@ -48,7 +58,11 @@ def schema_of_columns(
     """
     if options.text_field is not None and options.counts_field is not None:
         raise ValueError("text_field and counts_field are both given: give one of them")
+    if options.vector_field is not None and (options.counts_field or options.columns):
+        other = "counts_field" if options.counts_field else "columns"
+        raise ValueError(f"vector_field and {other} are both given: give one of them")
     named = [options.id_field, options.text_field, options.counts_field, options.time_field]
+    named.append(options.vector_field)
     if not file.is_live:
         _check_there([column for column in named if column is not None], found, file.path)
 
@@ -70,6 +84,11 @@ def schema_of_columns(
             fields["text"] = "text"
         elif counts:
             fields["counts"] = counts[0]
+    if options.vector_field is not None and vector_length is not None:
+        fields = {role: fields[role] for role in ("id", "time", "text") if role in fields}
+        fields["vector"] = options.vector_field
+        length = known_features(options) or vector_length(options.vector_field)
+        return _vector_schema(name, fields, options, file, length)
     if "text" in fields or "counts" in fields:
         return document_schema(name, fields, options)
     return _table_schema(name, found, fields, options, file.path)
@@ -98,6 +117,17 @@ def document_schema(name: str, fields: dict[str, str], options: Options) -> Sche
     return Schema(name, "documents", fields=fields, ngrams=options.ngrams)
 
 
+def _vector_schema(
+    name: str, fields: dict[str, str], options: Options, file: ByteReader, length: int | None
+) -> Schema:
+    if length is None:
+        raise ValueError(
+            f"{file.path}: no first record has an array of numbers {fields['vector']!r}: name the "
+            "field that has, or say by n_features how many numbers there will be"
+        )
+    return replace(number_schema(name, file, length, options, is_real=True), fields=fields)
+
+
 def _table_schema(
     name: str, found: Mapping[str, str | None], fields: dict[str, str], options: Options, path: str
 ) -> Schema:
@@ -114,7 +144,8 @@ def _table_schema(
         unfit = []
     if unfit or not names:
         what = f"column {unfit[0]!r} does not hold" if unfit else "no column holds"
-        raise ValueError(f"{path}: {what} numbers, truth values or labels; {_listed(found)}")
+        hint = "; vector_field names an array of numbers" if "vector" in found.values() else ""
+        raise ValueError(f"{path}: {what} numbers, truth values or labels; {_listed(found)}{hint}")
     types = tuple(found[column] or "number" for column in names)
     return Schema(name, "table", len(names), names, types, fields)
 
