@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream.engine.arrivals import Arrivals
 from bnpstream.engine.checks import require_whole
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.encoder import Encoder, FixedColumns
@@ -81,6 +82,7 @@ def snapshot(stream: Stream) -> Snapshot:
         arrays |= state_arrays(stream.state) | lineage_arrays(stream.lineage)
         arrays |= window_arrays(stream.window)
         stream.finder.save_into(document, arrays)
+        arrays["arrivals"] = stream.arrivals.log_evidence
         if stream.rounds.parts:
             arrays |= {f"waiting.{k}": x for k, x in stream.rounds.rows().arrays().items()}
     return Snapshot(document, arrays)
@@ -129,6 +131,8 @@ def restore(
             stream.progress = (stage, window.Progress(*progress))
         stream.finder = stream.finder.loaded(document, arrays)
         _check_topics(arrays, state.n_statistics)
+        if "arrivals" in arrays:  # formats up to 3 may lack them
+            stream.arrivals = Arrivals.load_from(arrays["arrivals"], state.n_observations)
         if named(arrays, "waiting."):
             waiting = rows_from(arrays, "waiting.", encoder.likelihood, state.n_statistics)
             stream.rounds = Rounds([waiting])

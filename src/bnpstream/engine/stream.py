@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from bnpstream.engine.absorption import Absorption, Checked, Told
+from bnpstream.engine.arrivals import Arrivals
 from bnpstream.engine.checks import require_stamps, require_weights
 from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
@@ -76,6 +77,8 @@ class Stream:
         Rows that wait until there are enough to be absorbed side by side (`staleness`).
     finder : TopicFinder
         Finds topics, and holds those found last.
+    arrivals : Arrivals
+        How probable the last rows were when they came.
     lineage : list of Event
         Births, merges, deaths and retirements since the start.
     epochs : list of Epoch
@@ -92,7 +95,7 @@ class Stream:
     ) -> None:
         self.encoder, self.phase = encoder, Phase.EMPTY
         self.prefix, self.window, self.rounds = Prefix(), Window(), Rounds()
-        self.finder = TopicFinder()
+        self.finder, self.arrivals = TopicFinder(), Arrivals()
         self.learner: Learner | None = None
         self.clock: Clock | None = None
         self.lineage: list[Event] = []
@@ -116,6 +119,7 @@ class Stream:
         other.lineage, other.epochs, other.last = [], [], None
         other.rounds, other._told = Rounds(self.rounds.parts), Told()
         other._loops, other._provisional = Loops(self.settings), None
+        other.arrivals = Arrivals()
         other.finder = replace(self.finder.forgetful(), n_next=NEVER)
         return other
 
@@ -184,7 +188,7 @@ class Stream:
         """Use a likelihood that was given since the last call; no other is learnt from then on."""
         self.check_likelihood(likelihood)
         self.encoder.use(likelihood)
-        self._provisional = None
+        self._provisional, self.arrivals = None, Arrivals()
         if self.learner is not None:
             self.learner.scale = None
 
@@ -296,6 +300,22 @@ class Stream:
             other = deepcopy(self)
         other.settle()
         return other
+
+    def novelty_quantiles(self, batch: Batch) -> Floats:
+        """Return for every row the share of the last rows that were more probable, shape (n,)."""
+        stream = self.answering
+        if stream.likelihood.feature_kind == "words":
+            raise ValueError(
+                "novelty_quantile compares log predictives, and those of documents depend on "
+                "their lengths: use surprise, which allows for that"
+            )
+        if stream.arrivals.log_evidence.size == 0:
+            raise ValueError(
+                "novelty_quantile has no rows to compare with: the model was saved by an earlier "
+                "version, fitted on a cluster or coarsened, or its likelihood was changed. Absorb "
+                "some rows with partial_fit first"
+            )
+        return stream.arrivals.quantiles(stream.posterior.log_predictives(batch))
 
     def view(self, rows: Any) -> Batch:
         """Return rows to look at, encoded with the columns known so far."""
@@ -423,7 +443,7 @@ class Stream:
         self._adopt(model)
         self.learner, self._state = learner, state
         self.window, self.rounds, self.lineage, self.clock = Window(), Rounds(), [], None
-        self.finder = self.finder.forgetful()
+        self.finder, self.arrivals = self.finder.forgetful(), Arrivals()
         self.phase = Phase.RUNNING
 
     def _is_by_time(self) -> bool | None:
@@ -572,6 +592,7 @@ class Stream:
             if isinstance(outcome, Record):
                 records.append(outcome)
                 n_rows += len(outcome.rows.ids)
+                self.arrivals.add(outcome.rows.log_evidence)
                 continue
             n_revised, revised = n_rows, True
             if isinstance(outcome, ep.Epoch):
@@ -635,6 +656,7 @@ class Stream:
         The clusters may be groups of the same tree already, at a finer cut.
         """
         other = deepcopy(self.answering)
+        other.arrivals = Arrivals()  # to coarser clusters, rows are less probable
         left = set(other.state.ids.tolist())
         groups = tree.cut(n_clusters)
         for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):

@@ -295,7 +295,8 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
         It is the posterior probability that the row belongs to none of the clusters, so it depends
         on the prior: on how readily new clusters arise. A row that is odd for its cluster but
-        odder still for a new one has a small novelty; see `surprise`.
+        odder still for a new one has a small novelty; see `surprise`. How large it is depends on
+        the width of clusters: for a threshold use `novelty_quantile`.
 
         Parameters
         ----------
@@ -308,6 +309,32 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             In [0, 1].
         """
         return self._posterior.novelty(self._view(X))
+
+    def novelty_quantile(self, X: Any) -> Floats:
+        """Return for every row the share of the stream's last rows that were less surprising.
+
+        A row's log predictive, as the model is now, is compared with that of the last 1024 rows
+        absorbed, each just before it was absorbed: what it would be if the row came next. So a
+        threshold means the same on any stream: of rows from the same source about 1 % are above
+        .99. While the model is learning quickly, as over the first thousand rows, rows seem more
+        usual than they are, since those before had a worse model.
+
+        Rows of rare or of wide clusters are less probable than others, and rank high. A row with
+        missing cells is more probable than a complete one, and ranks low. Documents are refused:
+        their log predictives depend on their lengths; see `surprise`.
+
+        Parameters
+        ----------
+        X : array-like, sparse or data frame of shape (n_rows, n_features_in_)
+            Rows; not absorbed.
+
+        Returns
+        -------
+        quantile : ndarray of shape (n_rows,)
+            In [0, 1). After n rows at most n / (n + 1), so that 100 rows are needed for .99.
+        """
+        batch = self._view(X)
+        return self.stream_.novelty_quantiles(batch)
 
     def surprise(self, X: Any) -> Floats:
         """Return how far the log predictive of every row is below what is expected of its like.

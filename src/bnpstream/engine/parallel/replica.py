@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bnpstream.engine.arrivals import Arrivals
 from bnpstream.engine.encoder import FixedColumns
 from bnpstream.engine.parallel.changes import (
     Added,
@@ -109,7 +110,7 @@ class Replica:
 
     def move_on(self) -> None:
         """Become the next version: the next part is in the posterior."""
-        self.stream.last = None
+        self.stream.last, self.stream.arrivals = None, Arrivals()  # other replicas lack its rows
         self.version += 1
 
     def _note(self, slots: Integers, places: Integers) -> None:

@@ -1,0 +1,45 @@
+"""How probable the last rows of a stream were when they came: other rows are ranked among them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpstream.kernels.arrays import Floats
+from bnpstream.mixture.saved import require
+
+MOST = 1024
+"""Rows that are remembered: enough for one in a thousand, few enough to follow the stream."""
+
+
+class Arrivals:
+    """Log predictives of the last rows of a stream, each one step ahead.
+
+    Parameters
+    ----------
+    log_evidence : ndarray, optional
+        Those of the rows so far, the oldest first.
+    """
+
+    def __init__(self, log_evidence: Floats | None = None) -> None:
+        self.log_evidence = np.empty(0) if log_evidence is None else log_evidence
+
+    def add(self, log_evidence: Floats) -> None:
+        """Remember rows that were absorbed."""
+        self.log_evidence = np.append(self.log_evidence, log_evidence)[-MOST:]
+
+    def quantiles(self, log_predictives: Floats) -> Floats:
+        """Return for every row the share of those remembered that were more probable.
+
+        The row itself counts among them. So if it comes from the same source, the chance of a
+        share above 1 - p is p at most, however few rows are remembered.
+        """
+        known = np.sort(self.log_evidence)
+        likelier = known.size - np.searchsorted(known, log_predictives, side="right")
+        shares: Floats = likelier / (known.size + 1)
+        return shares
+
+    @classmethod
+    def load_from(cls, array: NDArray[np.float64], n_rows: int) -> "Arrivals":
+        """Return those of a snapshot; ValueError if they cannot be of a stream of so many rows."""
+        require("arrivals", array.dtype == np.float64 and array.ndim == 1)
+        require("arrivals", array.size <= min(MOST, n_rows) and not np.isnan(array).any())
+        return cls(array)
