@@ -103,6 +103,7 @@ class Stream:
         self.last: Absorption | None = None
         self._told = Told()
         self._state: MixtureState | None = None
+        self._n_together = 0
         self.progress: tuple[int, window.Progress] | None = None
         self._provisional: Stream | None = None
         self._given_prior = self._prior = prior
@@ -433,6 +434,7 @@ class Stream:
         learns = batch is not None or model.prior.learn
         self.encoder, self.prefix = encoder, Prefix()
         self._start(model, encoder.n_statistics(rows), learner if learns else None)
+        self._n_together = n_first  # some of these rows came in earlier calls
         n_waited = prefix.n_rows - prefix.n_last
         return self._visit(rows, prefix.weights(), prefix.stamps(), n_waited)
 
@@ -503,7 +505,8 @@ class Stream:
         start, learner, encoder, state = 0, self.learner, self.encoder, self.state
         while start < n:
             self._find_topics_in_time()
-            heed()  # as between two calls
+            if state.n_observations >= self._n_together:
+                heed()  # as between two calls
             stop = min(start + min(room(start), HEED_ROWS), n)
             if learner is not None:
                 n_seen = state.n_observations
