@@ -152,7 +152,7 @@ def test_lost_workers_change_nothing(client, monkeypatch):
 
     monkeypatch.setattr(ep, "combine", combine_and_kill)
     disturbed = fit_ep(client, cut(ROWS, 3), mixture())
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=300)
     assert len(lost) == 2
     assert same_posterior(undisturbed, disturbed)
     assert disturbed.lineage_ == undisturbed.lineage_

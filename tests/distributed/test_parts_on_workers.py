@@ -60,7 +60,7 @@ def test_a_worker_lost_in_a_grid_search(client):
     there = distributed.grid_search(
         client, StreamingMixture("nig"), ROWS, GRID, n_prefix=150, on_point=kill_once
     )
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=300)
     assert same(here.points, there.points)
 
 

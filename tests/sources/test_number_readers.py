@@ -156,14 +156,15 @@ def test_harmless_variations_read_the_same(tmp_path, format, vary):
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 def test_irregular_lines_are_read_with_care(tmp_path, format):
-    """A form feed is a blank that the compiled loops do not know."""
+    """Any number of spaces and tabs is one blank; a form feed is none."""
     rows = random_counts(6)
     text = WRITERS[format](rows).decode()
     head, body = text[:60], text[60:]
-    path = write(tmp_path, head + body.replace(" ", " \f"))
-    batches = read(path, format, 4, n_features=9)
+    batches = read(write(tmp_path, head + body.replace(" ", " \t  ")), format, 4, n_features=9)
     assert dense(batches) == rows.tolist()
     assert rejects(batches) == []
+    strange = read(write(tmp_path, head + body.replace(" ", " \f")), format, 4, n_features=9)
+    assert rejects(strange) != []
 
 
 @pytest.mark.parametrize("format", ["uci", "lda-c", "svmlight", "mtx", "npz"])
