@@ -70,13 +70,14 @@ def pattern(files):
 def state(folder):
     """Return what a run has learnt and noted, without when and where.
 
-    Topics are left out: workers keep no sample of rows, so these are found from clusters alone.
+    Topics are left out: workers keep no sample of rows, so these are found from clusters alone. So
+    are the log predictives of the last rows, which only the worker that absorbed them knows.
     """
     tensors = read_tensors(folder / "state.safetensors")
     document = {name: x for name, x in tensors.document.items() if name not in PLACES}
     stream = {name: x for name, x in document["stream"].items() if not name.startswith("topics")}
     arrays = {name: array.tobytes() for name, array in tensors.arrays.items()}
-    arrays = {name: x for name, x in arrays.items() if not name.startswith("topics.")}
+    arrays = {name: x for name, x in arrays.items() if not name.startswith(("topics.", "arrivals"))}
     lineage = (folder / "lineage.jsonl").read_bytes().splitlines()
     clusters = [line for line in lineage if b'"level":"topic"' not in line.replace(b": ", b":")]
     return document | {"stream": stream}, arrays, clusters, (folder / "rejects.jsonl").read_bytes()

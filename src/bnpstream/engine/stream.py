@@ -595,7 +595,8 @@ class Stream:
             if isinstance(outcome, Record):
                 records.append(outcome)
                 n_rows += len(outcome.rows.ids)
-                self.arrivals.add(outcome.rows.log_evidence)
+                if self.likelihood.feature_kind != "words":  # those of texts are by their length
+                    self.arrivals.add(outcome.rows.log_evidence)
                 continue
             n_revised, revised = n_rows, True
             if isinstance(outcome, ep.Epoch):
