@@ -75,9 +75,10 @@ def state(folder):
     """
     tensors = read_tensors(folder / "state.safetensors")
     document = {name: x for name, x in tensors.document.items() if name not in PLACES}
-    stream = {name: x for name, x in document["stream"].items() if not name.startswith("topics")}
+    left_out = ("topics", "arrivals", "n_arrivals")
+    stream = {name: x for name, x in document["stream"].items() if not name.startswith(left_out)}
     arrays = {name: array.tobytes() for name, array in tensors.arrays.items()}
-    arrays = {name: x for name, x in arrays.items() if not name.startswith(("topics.", "arrivals"))}
+    arrays = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
     lineage = (folder / "lineage.jsonl").read_bytes().splitlines()
     clusters = [line for line in lineage if b'"level":"topic"' not in line.replace(b": ", b":")]
     return document | {"stream": stream}, arrays, clusters, (folder / "rejects.jsonl").read_bytes()

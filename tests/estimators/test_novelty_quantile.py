@@ -97,7 +97,7 @@ def test_rows_of_weight_zero_are_not_compared_with():
 
 def test_models_of_earlier_versions_say_what_is_missing(model):
     tensors = model.to_tensors()
-    del tensors.arrays["arrivals"]
+    del tensors.arrays["arrivals"], tensors.document["stream"]["n_arrivals"]
     old = StreamingMixture._of(SavedModel.of(tensors))
     with pytest.raises(ValueError, match=r"no rows to compare with.*partial_fit"):
         old.novelty_quantile(drawn(3, 2))

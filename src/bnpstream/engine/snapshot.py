@@ -82,7 +82,9 @@ def snapshot(stream: Stream) -> Snapshot:
         arrays |= state_arrays(stream.state) | lineage_arrays(stream.lineage)
         arrays |= window_arrays(stream.window)
         stream.finder.save_into(document, arrays)
-        arrays["arrivals"] = stream.arrivals.log_evidence
+        document["n_arrivals"] = stream.arrivals.log_evidence.size
+        if document["n_arrivals"]:
+            arrays["arrivals"] = stream.arrivals.log_evidence
         if stream.rounds.parts:
             arrays |= {f"waiting.{k}": x for k, x in stream.rounds.rows().arrays().items()}
     return Snapshot(document, arrays)
@@ -131,8 +133,10 @@ def restore(
             stream.progress = (stage, window.Progress(*progress))
         stream.finder = stream.finder.loaded(document, arrays)
         _check_topics(arrays, state.n_statistics)
-        if "arrivals" in arrays:  # formats up to 3 may lack them
-            stream.arrivals = Arrivals.load_from(arrays["arrivals"], state.n_observations)
+        if document.get("n_arrivals", 0):  # formats up to 3 may lack them
+            found = Arrivals.load_from(arrays["arrivals"], state.n_observations)
+            require("arrivals", found.log_evidence.size == document["n_arrivals"])
+            stream.arrivals = found
         if named(arrays, "waiting."):
             waiting = rows_from(arrays, "waiting.", encoder.likelihood, state.n_statistics)
             stream.rounds = Rounds([waiting])
