@@ -4,18 +4,13 @@ import os
 import signal
 from contextlib import contextmanager
 
-import dask
 from distributed import Client, LocalCluster
-
-PATIENCE = {"distributed.comm.timeouts.connect": "300s", "distributed.comm.timeouts.tcp": "300s"}
-"""A nanny gives its worker up for good if that takes longer: on a busy machine it may."""
 
 
 @contextmanager
 def local_client(n_workers=2, *, processes=True):
     """Yield a client of a new cluster of single-threaded workers."""
     with (
-        dask.config.set(PATIENCE),
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0"
         ) as cluster,

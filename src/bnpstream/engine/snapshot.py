@@ -134,9 +134,9 @@ def restore(
         stream.finder = stream.finder.loaded(document, arrays)
         _check_topics(arrays, state.n_statistics)
         if document.get("n_arrivals", 0):  # formats up to 3 may lack them
-            found = Arrivals.load_from(arrays["arrivals"], state.n_observations)
-            require("arrivals", found.log_evidence.size == document["n_arrivals"])
-            stream.arrivals = found
+            known = Arrivals.load_from(arrays["arrivals"], state.n_observations)
+            require("arrivals", known.log_evidence.size == document["n_arrivals"])
+            stream.arrivals = known
         if named(arrays, "waiting."):
             waiting = rows_from(arrays, "waiting.", encoder.likelihood, state.n_statistics)
             stream.rounds = Rounds([waiting])
