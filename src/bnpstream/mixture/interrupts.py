@@ -24,11 +24,14 @@ class deferred:  # noqa: N801  (used like a function)
     Examples
     --------
     >>> import signal
-    >>> with deferred():
-    ...     signal.raise_signal(signal.SIGINT)
-    ...     print("done")
-    Traceback (most recent call last):
-    KeyboardInterrupt
+    >>> try:
+    ...     with deferred():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("nothing is half-done")
+    ... except KeyboardInterrupt:
+    ...     print("then it stops")
+    nothing is half-done
+    then it stops
     """
 
     depth: ClassVar[int] = 0
