@@ -133,7 +133,7 @@ def restore(
             stream.progress = (stage, window.Progress(*progress))
         stream.finder = stream.finder.loaded(document, arrays)
         _check_topics(arrays, state.n_statistics)
-        if document.get("n_arrivals", 0):  # formats up to 3 may lack them
+        if document.get("n_arrivals", 0):  # states saved before there were any lack them
             known = Arrivals.load_from(arrays["arrivals"], state.n_observations)
             require("arrivals", known.log_evidence.size == document["n_arrivals"])
             stream.arrivals = known

@@ -8,11 +8,12 @@ births, splits and merges are in the lineage.
 
 What is grouped (`inference.topics`) are the clusters of the posterior, or rows. Rows of short texts
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
-more. Whether that is so the joint says: that of rows in topics against that of rows in clusters
-that have nothing in common. A sample of rows is kept for it, the same for any split into calls.
+more. The joint decides: rows are grouped if theirs has a top below the largest number of topics, if
+it is above that of the same rows in clusters that have nothing in common, and if topics are then no
+more than clusters. A sample of rows is kept for it, the same for any split into calls.
 
-Topics of directions (`inference.margins`) are directions themselves, found from the clusters; a row
-has the one that it points to most.
+Topics of directions (`inference.margins`) are directions themselves, found from the clusters. A row
+belongs to the topic that it points to most.
 """
 
 import time

@@ -81,8 +81,9 @@ class StreamingMixture(StreamEstimator):
         Merge two clusters that share rows when the model's log odds exceed this. 0 is even odds; 5,
         about 150 to 1, is conservative. Merging happens after every `merge_every` rows, or at each
         full window, or with `keep_sites` in `refine`, and to finish. None never merges. "auto"
-        merges at even odds once the passes of `fit` over rows of cells are done, and sweeps again;
-        documents are never merged by it.
+        merges rows of cells at even odds: once the passes of `fit` are done, and, where the base
+        measure is learnt, among the first `prefix_rows` rows, which are swept and merged before
+        the stream goes on. It never merges documents.
     merge_every : int
         Rows between merges where there is no window.
     max_clusters : int, optional

@@ -43,7 +43,7 @@ class Effort(NamedTuple):
     n_rounds: int
     """How often topics are settled again with a stiff base measure."""
     n_doublings: int
-    """How often more topics than the joint asks for on the way are tried as well."""
+    """How often the number of topics is doubled to give the last rounds another start."""
 
 
 THOROUGH, QUICK = Effort(4, 3, 1), Effort(8, 1, 0)
