@@ -10,12 +10,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from bnpstream import Directional, DirichletMultinomial, DocumentMixture, StreamingMixture
 from bnpstream.engine import row_sample, topics
-from bnpstream.engine.row_sample import Memory, row_keys
+from bnpstream.engine.row_sample import Memory, Words, row_keys
 from bnpstream.inference.topic_tree import joined, resized
 from bnpstream.inference.topic_units import Units, adapted
 from bnpstream.inference.topics import (
     QUICK,
     damped,
+    few_apart,
     grouped,
     grouped_by_odds,
     separate_evidence,
@@ -290,6 +291,23 @@ def test_few_clusters_that_have_nothing_in_common_are_topics():
     model = DocumentMixture().fit(texts)
     assert model.topics_.size == 3
     assert adjusted_rand_score(of, model.topic_labels_) == 1.0
+
+
+def test_clusters_of_single_rows_are_no_topics(corpus):
+    units = units_of(corpus[0][:40])
+    one = adapted(units, np.zeros(40, np.int64), 100.0)
+    assert few_apart(units, one, np.ones(40)) is one
+    assert few_apart(units, one, np.full(40, 6.0)).n_topics == 36  # these hold 90 % of the rows
+
+
+def test_words_that_one_row_has_are_left_out():
+    words = Words(np.array([0, 2, 3, 5]), np.array([4, 7, 4, 9, 7]), np.arange(1.0, 6.0))
+    common = words.common()
+    assert common.indptr.tolist() == [0, 2, 3, 4]
+    assert common.columns.tolist() == [4, 7, 4, 7]
+    assert common.values.tolist() == [1.0, 2.0, 3.0, 5.0]
+    alone = Words(np.array([0, 1, 2]), np.array([3, 5]), np.ones(2))
+    assert alone.common() is alone
 
 
 def test_few_rows_and_empty_documents_have_topics(corpus):
