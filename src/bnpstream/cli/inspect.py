@@ -1,6 +1,7 @@
 """Commands that read a run: evaluate, predict, clusters, lineage, report."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,9 @@ from bnpstream.sources.files.lines import read_lines
 
 HEADS = ("means", "unusual"), ("distinctive", "most likely")
 """Lists of columns of a cluster, and of its words."""
+
+PER_TOPIC = 3
+"""Clusters of a topic in the table when no number is given."""
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:
@@ -78,6 +82,8 @@ def run_clusters(
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
     clusters = found.clusters[:top]
+    if top is None and not as_json:
+        clusters = _heaviest_of_each(clusters)
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
@@ -108,13 +114,12 @@ def _as_json(one: ClusterDescription | TopicDescription, kind: str) -> dict[str,
 def _print_all(
     topics: list[TopicDescription], clusters: list[ClusterDescription], total: int, kind: str
 ) -> None:
-    n = len(clusters)
-    title = f"{len(topics):,} topics, {total:,} clusters" + f", the {n} heaviest" * (n < total)
+    title = f"{_count(len(topics), 'topic')}, {_count(total, 'cluster')}"
     table = Table(title=title, title_justify="left")
     table.add_column("topic", no_wrap=True)
     for name in ("cluster", "weight", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    for head in HEADS[kind == "words"]:
+    for head in _shown(kind):
         table.add_column(head, ratio=1)
     for topic in topics:
         table.add_section()
@@ -122,14 +127,39 @@ def _print_all(
         for cluster in clusters:
             if cluster.topic == topic.id:
                 table.add_row("", str(cluster.id), *_cells(cluster, kind))
-    Page().print(table)
+    console = Page()
+    console.print(table)
+    if len(clusters) < total:
+        rest = f"{_count(total - len(clusters), 'smaller cluster')} not shown"
+        console.print(f"{rest}; --top {total} shows all, --json too")
+
+
+def _count(n: int, noun: str) -> str:
+    """Return a number and its noun, in the plural unless there is one."""
+    return f"{n:,} {noun}" + "s" * (n != 1)
+
+
+def _heaviest_of_each(clusters: list[ClusterDescription]) -> list[ClusterDescription]:
+    """Return the first `PER_TOPIC` clusters of each topic."""
+    seen: Counter[int | None] = Counter()
+    kept = []
+    for cluster in clusters:
+        seen[cluster.topic] += 1
+        if seen[cluster.topic] <= PER_TOPIC:
+            kept.append(cluster)
+    return kept
+
+
+def _shown(kind: str) -> tuple[str, ...]:
+    """Return the lists in the table: the likeliest words of any cluster are "the of to"."""
+    return HEADS[1][:1] if kind == "words" else HEADS[0]
 
 
 def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[str]:
     """Yield what a line of the table says of a cluster or a topic."""
     yield f"{one.weight:.1%}"
     yield f"{one.size:,.0f}"
-    for features in _lists(one, kind):
+    for _, features in zip(_shown(kind), _lists(one, kind), strict=False):
         yield _features(features, kind)
 
 
