@@ -42,7 +42,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(disk, tmp_path):
     failed = run("fit", feed, "--out", out, *MODEL)
     assert failed.returncode == 1
     message = failed.stderr.decode()
-    assert "the disk is full: make room, then go on with --resume" in message
+    assert "the disk is full: free some space, then continue with --resume" in message
     assert "Traceback" not in message
     rows = read_checkpoint(out).document["rows"]
     assert 0 < rows < 2000

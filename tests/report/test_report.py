@@ -207,7 +207,7 @@ def test_thousands_of_clusters_stay_in_bounds():
     assert len(row_ids(page)) == 2000
     assert page.count("details") == 200 + 1
     rest = sum(cluster.weight for cluster in run.clusters[2000:])
-    assert f"8,000 lighter clusters, {rest:.2%} of the stream together" in page.words()
+    assert f"8,000 smaller clusters, together {rest:.2%} of the stream" in page.words()
 
 
 def test_texts_without_end_are_cut():
@@ -261,7 +261,7 @@ def test_a_run_without_rows_has_a_page():
     )  # fmt: skip
     words = Page(render_report(run)).words()
     assert "No clusters so far" in words
-    assert "Every record was taken" in words
+    assert "No record was rejected" in words
 
 
 def test_a_page_appears_whole_or_not_at_all(tmp_path, monkeypatch):

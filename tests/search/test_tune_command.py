@@ -145,8 +145,8 @@ def test_options_override_the_file():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "is no JSON"),
-        ("[1]", "is no JSON object of settings"),
+        ("{", "is not valid JSON"),
+        ("[1]", "is not a JSON object of settings"),
         ('{"alhpa": 1}', "there is no setting 'alhpa'; there are prior, concentration"),
         ('{"alpha": "much"}', "alpha is 'much'"),
         ('{"tilt": "learn"}', "tilt is 'learn'"),
@@ -172,7 +172,7 @@ def test_a_file_for_words_does_not_fit_numbers(docword, table_file, tmp_path):
     (tmp_path / "m.json").write_text('{"alpha": 0.1}')  # written by hand, it does not say
     found = run("fit", table_file, "--config", tmp_path / "m.json", code=2)
     assert "m.json, with the options given: --alpha is the base measure of counts" in found
-    assert "there is no such file" in run("fit", docword, "--config", tmp_path / "no", code=1)
+    assert "no such file" in run("fit", docword, "--config", tmp_path / "no", code=1)
 
 
 def test_what_is_learnt_is_a_value(docword, tmp_path):
@@ -220,7 +220,7 @@ def test_people_get_a_table_and_a_picture(docword, tmp_path):
     assert "--config" in text
     drawn = picture.read_text()
     assert "<svg" in drawn
-    assert "nothing was kept" in run("tune", docword, *GRID)
+    assert "nothing was saved" in run("tune", docword, *GRID)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 

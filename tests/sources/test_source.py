@@ -53,7 +53,7 @@ def test_a_name_with_brackets_is_a_name_if_it_is_there(tmp_path):
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
-        ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
+        ("none.txt", FileNotFoundError, "none.txt: no such file"),
         ("*.none", FileNotFoundError, "no file matches this pattern"),
         (".", IsADirectoryError, "it is a directory: name its files, as in .*/[*]"),
         ("empty.txt", ValueError, "empty.txt: there is nothing to read: it is empty"),

@@ -72,7 +72,7 @@ def test_a_damaged_first_checkpoint_leaves_nothing_to_go_back_to(tmp_path):
     with RunWriter.create(tmp_path, {}) as writer:
         checkpoint(writer, 10)
     (tmp_path / "state.safetensors").write_bytes(b"")
-    with pytest.raises(RunError, match="no sound checkpoint before it: start again"):
+    with pytest.raises(RunError, match="no intact checkpoint before it: start again"):
         read_checkpoint(tmp_path)
 
 
@@ -124,7 +124,7 @@ def test_a_second_writer_is_kept_out(tmp_path):
     with RunWriter.create(tmp_path, {}):
         with pytest.raises(RunError, match=f"another process .number {os.getpid()}. is writing"):
             RunWriter.resume(tmp_path, {})
-        with pytest.raises(RunError, match="there is a run already: give --resume"):
+        with pytest.raises(RunError, match="already holds a run: give --resume"):
             RunWriter.create(tmp_path, {})
     RunWriter.resume(tmp_path, {}).close()
 

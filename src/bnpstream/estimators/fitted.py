@@ -163,7 +163,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         """Return how far forgetting has come; only with `half_life`."""
         clock = self._fitted.clock
         if clock is None:
-            raise AttributeError("there is no clock_: nothing is forgotten without half_life")
+            raise AttributeError("there is no clock_: it needs half_life")
         return clock
 
     @property
@@ -445,7 +445,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             feature_names = known if named else range(n_features)
         if len(feature_names) != n_features:
             raise ValueError(
-                f"feature_names has {len(feature_names)} names for {n_features} features"
+                f"feature_names has {len(feature_names)} names, but there are {n_features} features"
             )
         means = map(posterior.mean, range(posterior.ids.size))
         return [
@@ -504,7 +504,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def _require_id(self, id: int) -> None:
         born = self.state_.next_id
         if not 0 <= id < born:
-            raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {born - 1}")
+            raise ValueError(f"no cluster has ever had the id {id}; ids so far are 0 to {born - 1}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._stream is not None

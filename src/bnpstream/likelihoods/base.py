@@ -63,7 +63,7 @@ class Likelihood(ABC):
     Then `encode` returns a `PairedBatch`."""
 
     def informed(self, X: Any) -> "Likelihood":
-        """Return this likelihood with what it leaves open taken from some rows; default none."""
+        """Return this likelihood with unset parameters estimated from some rows; default unchanged."""
         return self
 
     def chosen(self, X: Any) -> "Likelihood":

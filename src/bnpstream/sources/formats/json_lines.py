@@ -136,7 +136,7 @@ def _first_records(file: ByteReader) -> list[dict[str, Any]]:
             if lines[0].startswith(b"["):
                 hint = "`jq -c '.[]'` makes lines of an array"
             raise ValueError(
-                f"{file.path}: the first {len(lines)} lines are no JSON objects: {hint}"
+                f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}"
             )
         lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
     return records
