@@ -102,7 +102,7 @@ def _print(document: dict[str, Any]) -> None:
     points, best = document["points"], document["points"][0]
     rows, held_out = document["rows"], document["held_out"]
     print(
-        f"{len(points):,} grid points, each fitted to {rows - held_out:,} rows and scored on {held_out:,}\n"
+        f"{len(points):,} grid points, fitted to {rows - held_out:,} rows, scored on {held_out:,}\n"
     )
     Page().print(_table(points[:SHOWN], [name for name in HEADS if _is_told(name, points)]))
     if len(points) > SHOWN:

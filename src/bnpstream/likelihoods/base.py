@@ -63,7 +63,7 @@ class Likelihood(ABC):
     Then `encode` returns a `PairedBatch`."""
 
     def informed(self, X: Any) -> "Likelihood":
-        """Return this likelihood with unset parameters estimated from some rows; default unchanged."""
+        """Return this likelihood with unset parameters estimated from rows; default unchanged."""
         return self
 
     def chosen(self, X: Any) -> "Likelihood":

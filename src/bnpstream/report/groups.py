@@ -53,8 +53,8 @@ def groups_of(run: RunDescription) -> Groups | None:
         }
     sizes = [len(level) for level in levels]
     words = (
-        f"Boxes in {len(sizes)} rows: {', '.join(map(str, sizes))} groups of clusters, each as wide "
-        "as its share of the stream and placed above its parts."
+        f"Boxes in {len(sizes)} rows: {', '.join(map(str, sizes))} groups of clusters, each as "
+        "wide as its share of the stream and placed above its parts."
     )
     svg = chart("chart-tree", words, lambda ax: plot_tree(tree, sizes, names, ax=ax), SIZE)
     caption = (

@@ -346,7 +346,7 @@ class Feed:
         if self.partitions is None and self.model.stream.n_rows != self.n_rows:
             raise RuntimeError(
                 f"{self.records} records were read and {self.journal.n_rejects} rejected, but the "
-                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report this bug"
+                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report it"
             )
         began = time.perf_counter()
         tensors, notes = self.model.tensors(), self.journal.tensors()

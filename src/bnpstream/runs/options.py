@@ -135,7 +135,8 @@ def half_life_of(text: str) -> HalfLife:
         number = 0.0
     if not 0.0 < number < float("inf"):
         raise OptionError(
-            f"--half-life is {text!r}: give rows, such as 10000, or a time, such as 7d, 36h, 90m or 30s"
+            f"--half-life is {text!r}: give rows, such as 10000, or a time, such as 7d, 36h, 90m or "
+            "30s"
         )
     return HalfLife(number * SECONDS.get(unit, 1.0), unit in SECONDS)
 
@@ -146,7 +147,7 @@ def check_times(options: ModelOptions, time_field: str | None) -> None:
     by_time = half_life is not None and half_life_of(half_life).by_time
     if by_time and time_field is None:
         raise OptionError(
-            f"--half-life {half_life} is a time: also give --time-field, the field that holds the time"
+            f"--half-life {half_life} is a time: also give --time-field, the field that holds it"
         )
     if time_field is not None and not by_time:
         said = "it is not given" if half_life is None else f"{half_life} counts rows"

@@ -30,7 +30,7 @@ class Position(NamedTuple):
         >>> Position.of({"records": "7"})
         Traceback (most recent call last):
         ...
-        ValueError: {'records': '7'} is not a position in files: restore it from a copy, or start again
+        ValueError: {'records': '7'} is not a position in files: restore it from a copy, ...
         """
         if value is None:
             return cls()
