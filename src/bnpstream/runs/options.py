@@ -135,8 +135,8 @@ def half_life_of(text: str) -> HalfLife:
         number = 0.0
     if not 0.0 < number < float("inf"):
         raise OptionError(
-            f"--half-life is {text!r}: give rows, such as 10000, or a time, such as 7d, 36h, 90m or "
-            "30s"
+            f"--half-life is {text!r}: give rows, such as 10000, or a time, such as 7d, "
+            "36h, 90m or 30s"
         )
     return HalfLife(number * SECONDS.get(unit, 1.0), unit in SECONDS)
 
