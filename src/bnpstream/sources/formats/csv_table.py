@@ -29,7 +29,7 @@ __all__ = ["CsvReader", "TsvReader"]
 
 _MISSING = frozenset({"", "na", "nan", "null"})
 MOST = 0.95
-"""Share of the first cells of a column that must be numbers, or truth values, for it to be such."""
+"""Share of the first cells of a column that must be numbers, or booleans, for it to be such."""
 _TRUTH = {"true": True, "false": False}
 
 

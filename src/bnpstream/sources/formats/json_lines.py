@@ -3,7 +3,7 @@
 Words come from the text of a field ("text" by default), or from a field ("counts" or "words" by
 default) that maps words to counts or is a list of words. Vectors are arrays of numbers in a field
 that the user names. Other records are rows of a table: each
-field with numbers, truth values or strings is a column. Blank lines are no records.
+field with numbers, booleans or strings is a column. Blank lines are no records.
 """
 
 import json
