@@ -331,12 +331,12 @@ def test_many_passes_and_a_zipped_source(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--prior", "nope"), "there is no prior 'nope'"),
+        (("--prior", "nope"), "unknown prior 'nope'"),
         (("--prior", "dp", "--tilt", "3"), "--tilt: the prior dp has no tilt"),
         (("--alpha", "0.1"), "--alpha needs a fixed vocabulary"),
         (("--likelihood", "poisson"), "--likelihood needs a fixed vocabulary"),
         (("--hash-bits", "8", "--passes", "3", "--revisit", "9"), "give one"),
-        (("--format", "nope"), "there is no format 'nope'"),
+        (("--format", "nope"), "unknown format 'nope'"),
         (("--new-cluster-threshold", "2"), "new_cluster_threshold"),
     ],
 )

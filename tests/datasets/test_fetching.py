@@ -463,7 +463,7 @@ def test_files_stay_packed_whatever_the_server_calls_them(data):
 def test_the_commands(data, tmp_path):
     kos = run_json("datasets", "list")[0]
     assert (kos["name"], kos["folder"], kos["get"]) == ("kos", None, "bnpstream datasets fetch kos")
-    assert "not here; bnpstream datasets fetch kos" in run("datasets", "list")
+    assert "not found; bnpstream datasets fetch kos" in run("datasets", "list")
     with serving(files=FILES) as served:
         interrupt(served)
         said = run("datasets", "fetch", "kos", "--from", served.url)

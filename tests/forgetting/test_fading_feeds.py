@@ -135,7 +135,7 @@ def test_formats_without_fields_have_no_times(tmp_path):
     with pytest.raises(ValueError, match="the format text have no fields"):
         open_source(str(path), Options(time_field="at"))
     path = written(tmp_path / "a.jsonl", [{"text": "a"}])
-    with pytest.raises(ValueError, match="there is no column 'at'"):
+    with pytest.raises(ValueError, match="has no column 'at'"):
         open_source(str(path), Options(time_field="at"))
 
 
@@ -182,7 +182,7 @@ def test_a_feed_forgets_by_time(feed, tmp_path):
     lineage = [json.loads(line) for line in run("lineage", out, "--json").splitlines()]
     retired = [event["id"] for event in lineage if event["kind"] == "retire"]
     assert retired
-    assert f"cluster {retired[0]} is gone" in run("lineage", out, "--id", retired[0])
+    assert f"cluster {retired[0]} was dropped" in run("lineage", out, "--id", retired[0])
     assert f"retire of {retired[0]}" in run("lineage", out)
     shown = json.loads(run("clusters", out, "--json"))["clusters"]
     assert {cluster["id"] for cluster in shown}.isdisjoint(retired)

@@ -147,7 +147,7 @@ def test_options_override_the_file():
     [
         ("{", "is not valid JSON"),
         ("[1]", "is not a JSON object of settings"),
-        ('{"alhpa": 1}', "there is no setting 'alhpa'; there are prior, concentration"),
+        ('{"alhpa": 1}', "unknown setting 'alhpa'; known are prior, concentration"),
         ('{"alpha": "much"}', "alpha is 'much'"),
         ('{"tilt": "learn"}', "tilt is 'learn'"),
         ('{"passes": 1.5}', "passes is 1.5"),
@@ -207,7 +207,7 @@ def test_numbers_and_texts_are_tuned_too(table_file, texts, tmp_path):
 def test_people_get_a_table_and_a_picture(docword, tmp_path):
     picture = tmp_path / "heat.svg"
     text = run("tune", docword, *GRID, "--out", tmp_path / "m.json", "--plot", picture)
-    assert "4 points: 120 rows learnt, 30 predicted" in text
+    assert "4 grid points, fitted to 120 rows, scored on 30" in text
     table = text[: text.index("heat map:")].splitlines()
     assert max(map(len, table)) <= 80
     best = next(line for line in table if line.startswith("best "))
@@ -233,7 +233,7 @@ def test_the_edge_of_the_grid_is_pointed_out(docword):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--prior", "dpp"), "there is no prior 'dpp'"),
+        (("--prior", "dpp"), "unknown prior 'dpp'"),
         (("--prior", "dp", "--tilt", 1), "--tilt: none of the priors dp has a tilt"),
         (("--alpha", "much"), '--alpha much: give a number or "learn"'),
         (("--tilt", "learn"), "--tilt learn: give a number"),
@@ -241,7 +241,7 @@ def test_the_edge_of_the_grid_is_pointed_out(docword):
         (("--held-out", 1), "--held-out 1.0"),
         (("--jobs", 0), "--jobs 0"),
         (("--plot", "heat.bmp"), "the name must end in .png, .svg, .pdf"),
-        (("--out", "no/such/m.json"), "there is no directory no/such"),
+        (("--out", "no/such/m.json"), "the directory no/such does not exist"),
         (("--likelihood", "gaussian", "--alpha", 1), "--alpha is the base measure"),
     ],
 )

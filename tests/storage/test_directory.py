@@ -62,7 +62,7 @@ def test_a_damaged_checkpoint_says_how_to_go_back_to_the_one_before(tmp_path):
         checkpoint(writer, 20)
     state = tmp_path / "state.safetensors"
     state.write_bytes(state.read_bytes()[:-3])
-    with pytest.raises(RunError, match=r"at row 10, is sound: remove state\.safetensors"):
+    with pytest.raises(RunError, match=r"at row 10, is intact: remove state\.safetensors"):
         read_checkpoint(tmp_path)
     state.unlink()
     assert read_checkpoint(tmp_path).document["rows"] == 10
@@ -116,7 +116,7 @@ def test_a_broken_config_is_named(tmp_path, content):
 def test_what_is_no_run_is_named(tmp_path):
     with pytest.raises(RunError, match="no such run directory"):
         read_config(tmp_path / "nowhere")
-    with pytest.raises(RunError, match=r"is no run directory, it has no config\.json"):
+    with pytest.raises(RunError, match=r"is not a run directory, as it has no config\.json"):
         read_config(tmp_path)
 
 

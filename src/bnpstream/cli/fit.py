@@ -148,7 +148,7 @@ def pace_of(given: dict[str, Any]) -> Pace:
         raise typer.BadParameter("--resume needs --out, the run to continue")
     if given["strict"] and given["max_rejects"]:
         raise typer.BadParameter(
-            "--strict allows no rejects and --max-rejects allows some: give only one of them"
+            "--strict allows no rejects and --max-rejects allows some: give one of them"
         )
     pace = Pace(**given_for(Pace, given))
     return replace(pace, max_rejects=0) if given["strict"] else pace

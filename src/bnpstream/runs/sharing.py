@@ -46,7 +46,7 @@ class SharingOptions:
 
     staleness: int | None = option(
         "Preceding blocks (--jobs) or partitions (--dask) that a worker may start without.",
-        "0 with one thread, else 1",
+        "1",
         least=0,
     )
 
