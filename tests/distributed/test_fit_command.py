@@ -332,7 +332,7 @@ def test_a_file_that_has_vanished_is_rejected(damaged, client, tmp_path):
 def test_rejects_that_are_too_many(damaged, client):
     options = RunOptions((str(damaged[0]),), Options(hash_bits=8), sharing=SharingOptions())
     work = SharedFeed(client, start(None, options))
-    with pytest.raises(TooManyRejectsError, match="1 are allowed: mend the source"):
+    with pytest.raises(TooManyRejectsError, match="1 are allowed: correct the source"):
         work.run(Pace(max_rejects=1), Interrupts(), lambda status: None)
 
 
