@@ -37,7 +37,7 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
     options = run_options(source or [], given | _blocks(given))
     if given["out"] is None:
-        typer.echo("nothing will be kept: give --out to keep the run", err=True)
+        typer.echo("the run will not be saved: give --out to save it", err=True)
     if given["dask"] is None:
         feed, done = _run(options, given, answer=None)
         summary = summarize(feed, given["out"], done=done)
@@ -61,14 +61,14 @@ def _blocks(given: dict[str, Any]) -> dict[str, Any]:
     if given["dask"] is not None:
         if jobs > 1 or block_rows is not None:
             raise typer.BadParameter(
-                "--jobs and --block-rows are about threads here, and --dask about workers: give "
-                "--dask, or the others"
+                "--jobs and --block-rows set up local threads, --dask uses the workers of a "
+                "cluster: give one or the other"
             )
         return {"staleness": None}
     if staleness is None and jobs > 1 and not _goes_on(given):
         staleness = STALENESS
     if block_rows is not None and not staleness and not _goes_on(given):
-        raise typer.BadParameter("--block-rows is about the threads of --jobs: give both")
+        raise typer.BadParameter("--block-rows needs --jobs 2 or more: give both")
     return {"staleness": staleness}
 
 
@@ -87,7 +87,10 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
         feed, done = _run(run_options(source, given), given, answer=write_answers)
     except BrokenPipeError:
         close_pipe()
-        typer.echo("nobody reads on; --resume goes on from the last checkpoint", err=True)
+        typer.echo(
+            "the reader of the output has gone; continue from the last checkpoint with --resume",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from None
     if not given["quiet"]:
         summary = summarize(feed, given["out"], done=done)
@@ -142,9 +145,11 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> t
 def pace_of(given: dict[str, Any]) -> Pace:
     """Return what the options of a command say about how a source is fed."""
     if given["resume"] and given["out"] is None:
-        raise typer.BadParameter("--resume needs --out: the run to go on with")
+        raise typer.BadParameter("--resume needs --out, the run to continue")
     if given["strict"] and given["max_rejects"]:
-        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
+        raise typer.BadParameter(
+            "--strict allows no rejects and --max-rejects allows some: give one of them"
+        )
     pace = Pace(**given_for(Pace, given))
     return replace(pace, max_rejects=0) if given["strict"] else pace
 
@@ -243,7 +248,7 @@ def topics_of(model: Mixture, names: Sequence[str] | None) -> list[dict[str, Any
 
 def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
     cluster = "" if dask is None else f" --dask {dask['cluster']}"
-    return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
+    return f"interrupted and saved; continue with --out {out}{cluster} --resume"
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -281,9 +286,9 @@ def _print(summary: dict[str, Any]) -> None:
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:
-        print("most records were rejected: see --format, --text-field, --columns")
+        print("most records were rejected: check --format, --text-field and --columns")
     if summary["run"] is None:
-        print("nothing was kept: give --out to keep the run")
+        print("the run was not saved: give --out to save it")
         return
     run = shlex.quote(summary["run"])
     lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]

@@ -97,7 +97,8 @@ def _check(model: StreamingMixture, damping: float) -> None:
     for name in ("half_life", "max_clusters", "max_memory", "staleness"):
         if getattr(model, name) not in (None, 0):
             raise ValueError(
-                f"fit_ep knows no {name}, got {getattr(model, name)!r}: leave it out, or use fit"
+                f"fit_ep does not support {name}, got {getattr(model, name)!r}: "
+                "leave it out, or use fit"
             )
     if not 0.0 <= damping < 1.0:
         raise ValueError(f"damping must be in [0, 1), got {damping!r}")

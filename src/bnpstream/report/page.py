@@ -62,7 +62,7 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
     """
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {path.parent}: make it first")
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first")
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder: name a file in it")
     page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
@@ -106,20 +106,22 @@ def _facts(run: RunDescription) -> Iterator[Fact]:
     speed = f"{whole(run.rows / run.seconds)} rows per second" if run.seconds > 0 else ""
     yield Fact(NOUNS[run.kind].capitalize(), whole(run.rows), f"of {whole(run.records)} records")
     if run.tokens is not None:
-        a_row = f"{number(run.tokens / run.rows, 3)} a document" if run.rows else ""
+        a_row = f"{number(run.tokens / run.rows, 3)} per document" if run.rows else ""
         yield Fact("Words", whole(run.tokens), a_row)
     if run.topics:
         half = _half([topic.weight for topic in run.topics])
-        yield Fact("Topics", whole(len(run.topics)), f"{half} hold half of the stream")
+        yield Fact("Topics", whole(len(run.topics)), f"the largest {half} hold half of the stream")
     half = _half([cluster.weight for cluster in run.clusters])
-    yield Fact("Clusters", whole(run.n_clusters), f"{half} hold half of the stream")
+    yield Fact("Clusters", whole(run.n_clusters), f"the largest {half} hold half of the stream")
     if run.rows:
         yield Fact(
-            "Log evidence per row", number(run.log_evidence / run.rows), "nats, one step ahead"
+            "Log evidence per row",
+            number(run.log_evidence / run.rows),
+            "nats, one-step-ahead prediction",
         )
     if run.tokens:
         per_word = number(run.log_evidence / run.tokens)
-        yield Fact("Log evidence per word", per_word, "nats, one step ahead")
+        yield Fact("Log evidence per word", per_word, "nats, one-step-ahead prediction")
     share = f"{percent(run.rejects / run.records)} of all records" if run.records else ""
     yield Fact("Rejected", whole(run.rejects), share)
     yield Fact("Time", duration(run.seconds), speed)

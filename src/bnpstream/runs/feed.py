@@ -25,7 +25,7 @@ from bnpstream.storage import RunWriter, Tensors
 TRACE_ROWS = 1000
 """Rows between two records of the trace, at least."""
 SHARE_OF_CHECKPOINTS = 0.05
-"""Of all time, what checkpoints may take."""
+"""Largest share of the running time that checkpoints may take."""
 MOVING = 0.9
 """Weight of earlier batches in the moving mean of log evidence per row."""
 
@@ -213,7 +213,7 @@ class Feed:
         allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
         raise TooManyRejectsError(
             f"{bad.place}: {bad.reason}: {bad.beginning!r}; {allowed}: "
-            "mend the source, or allow more with --max-rejects, and go on with --resume"
+            "correct the source, or allow more with --max-rejects, then continue with --resume"
         )
 
     def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
@@ -346,7 +346,7 @@ class Feed:
         if self.partitions is None and self.model.stream.n_rows != self.n_rows:
             raise RuntimeError(
                 f"{self.records} records were read and {self.journal.n_rejects} rejected, but the "
-                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report this"
+                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report it"
             )
         began = time.perf_counter()
         tensors, notes = self.model.tensors(), self.journal.tensors()

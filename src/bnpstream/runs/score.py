@@ -107,7 +107,7 @@ def evaluate(
         tokens += likelihood.n_tokens(records.rows) or 0
         orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
-        raise ValueError(f"{source}: has no record that could be used")
+        raise ValueError(f"{source}: has no valid record")
     positions, topics = np.concatenate(found), np.array(grouped)
     scores: dict[str, float] = {}
     if labels is not None:

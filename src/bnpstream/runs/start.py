@@ -127,7 +127,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     try:
         source.check(found.position)
     except ValueError as error:
-        raise RunError(f"{folder}: cannot go on where it was saved: {error}") from error
+        raise RunError(f"{folder}: cannot continue from where it was saved: {error}") from error
     # Earlier versions counted lines that were left out of a record as if it was rejected.
     journal.n_parts = max(journal.n_parts, model.stream.n_rows - found.rows)
     return Feed(

@@ -50,14 +50,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read the settings of a run."""
     path = folder / CONFIG
     if not folder.is_dir():
-        raise RunError(f"{folder}: there is no such run directory")
+        raise RunError(f"{folder}: no such run directory")
     try:
         config: dict[str, Any] = json.loads(path.read_bytes())
         if not isinstance(config, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
     except FileNotFoundError:
         raise RunError(
-            f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
+            f"{folder}: is not a run directory, as it has no {CONFIG}: give the --out of a run"
         ) from None
     except (ValueError, RecursionError, OSError) as error:
         raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
@@ -94,7 +94,7 @@ def read_checkpoint(folder: Path) -> Tensors:
             raise RunError(f"{error}; {_way_out(folder)}") from error
     writing = writer_of(folder)
     advice = (
-        "it was stopped before the first one: go on with --resume"
+        "it was stopped before the first one: continue with --resume"
         if writing is None
         else f"process {writing} is writing the run: wait for the first one"
     )
@@ -106,9 +106,11 @@ def _way_out(folder: Path) -> str:
     try:
         found = read_tensors(folder / PREVIOUS)
     except RunError:
-        return "there is no sound checkpoint before it: start again with another --out"
+        return "there is no intact checkpoint before it: start again with another --out"
     rows = found.document.get("rows", "an earlier row")
-    return f"the checkpoint before it, at row {rows}, is sound: remove {STATE} to go on from there"
+    return (
+        f"the checkpoint before it, at row {rows}, is intact: remove {STATE} to continue from there"
+    )
 
 
 def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
@@ -166,8 +168,7 @@ class RunWriter:
         """
         if is_run(folder):
             raise RunError(
-                f"{folder}: there is a run already: give --resume to go on with it, "
-                "or another --out"
+                f"{folder}: already holds a run: give --resume to continue it, or another --out"
             )
         logs = [f"{name}.jsonl" for name in LOGS]
         left = [name for name in (STATE, PREVIOUS, *logs) if _has_content(folder / name)]

@@ -114,12 +114,12 @@ def disk_errors(path: Path) -> Iterator[None]:
                 f"{path}: there is a file where a directory is needed: give another --out"
             ) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            advice = "the disk is full: make room, then go on with --resume"
+            advice = "the disk is full: free some space, then continue with --resume"
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             advice = "it cannot be written to: change its permissions, or give another --out"
         else:
-            advice = f"{error.strerror or error}: when that is mended, go on with --resume"
-        raise RunError(f"{path}: {advice}; what was saved before is unharmed") from error
+            advice = f"{error.strerror or error}: correct that, then continue with --resume"
+        raise RunError(f"{path}: {advice}; what was saved before is intact") from error
 
 
 @contextmanager

@@ -276,7 +276,7 @@ class FileSource(Source):
 def reader_class(name: str) -> type[Reader]:
     """Return what reads the files of a format."""
     if name not in FORMATS:
-        raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format {name!r}; give one of {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
     found: type[Reader] = getattr(import_module(module), attribute)
     return found
@@ -300,7 +300,7 @@ def files_of(pattern: str) -> list[str]:
     if pattern == "-" or path.exists():
         return [pattern]
     if not has_magic(pattern):
-        raise FileNotFoundError(f"{pattern}: there is no such file")
+        raise FileNotFoundError(f"{pattern}: no such file")
     matches = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
     # As in a shell, files whose names begin with a dot are hidden.
     found = sorted(str(match) for match in matches if match.is_file() and match.name[0] != ".")

@@ -3,7 +3,7 @@
 Words come from the text of a field ("text" by default), or from a field ("counts" or "words" by
 default) that maps words to counts or is a list of words. Vectors are arrays of numbers in a field
 that the user names. Other records are rows of a table: each
-field with numbers, truth values or strings is a column. Blank lines are no records.
+field with numbers, booleans or strings is a column. Blank lines are no records.
 """
 
 import json
@@ -136,7 +136,7 @@ def _first_records(file: ByteReader) -> list[dict[str, Any]]:
             if lines[0].startswith(b"["):
                 hint = "`jq -c '.[]'` makes lines of an array"
             raise ValueError(
-                f"{file.path}: the first {len(lines)} lines are no JSON objects: {hint}"
+                f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}"
             )
         lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
     return records

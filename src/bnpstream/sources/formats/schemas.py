@@ -145,7 +145,7 @@ def _table_schema(
     if unfit or not names:
         what = f"column {unfit[0]!r} does not hold" if unfit else "no column holds"
         hint = "; vector_field names an array of numbers" if "vector" in found.values() else ""
-        raise ValueError(f"{path}: {what} numbers, truth values or labels; {_listed(found)}{hint}")
+        raise ValueError(f"{path}: {what} numbers, booleans or labels; {_listed(found)}{hint}")
     types = tuple(found[column] or "number" for column in names)
     return Schema(name, "table", len(names), names, types, fields)
 
@@ -153,7 +153,7 @@ def _table_schema(
 def _check_there(columns: Iterable[str], found: Mapping[str, str | None], path: str) -> None:
     for column in columns:
         if column not in found:
-            raise ValueError(f"{path}: there is no column {column!r}; {_listed(found)}")
+            raise ValueError(f"{path}: has no column {column!r}; {_listed(found)}")
 
 
 def _listed(found: Mapping[str, str | None]) -> str:
