@@ -97,7 +97,8 @@ RUN = Option(
 SOURCES = Option(
     "source",
     list[str],
-    'Files, quoted patterns such as "logs/*.gz", or - for standard input.',
+    'Files, quoted patterns such as "logs/*.gz", - for standard input, or a broker, such as '
+    "kafka://HOST:PORT/TOPIC.",
     is_argument=True,
 )
 COARSE = Option("coarse", int, "Show clusters merged into this many.", "as they are", least=1)
@@ -110,7 +111,18 @@ CONFIG = Option(
 )
 MODEL = options_of(ModelOptions)
 SOURCE = options_of(SourceOptions)
-FOLLOW = switch("follow", "Wait for more at the end of the file.")
+FOLLOW = (
+    switch("follow", "Wait for more at the end."),
+    Option(
+        "start",
+        str,
+        "Where to begin with a broker, and to go on if messages are gone: earliest or latest.",
+        "earliest; messages that are gone are an error",
+        ("--from",),
+    ),
+    switch("wait", "Wait for a broker that does not answer as long as it takes."),
+)
+TO = Option("to", str, "Broker that answers go to.", "standard output")
 PROGRESS = (
     switch("quiet", "Show no progress.", "--quiet", "-q"),
     switch("log_json", "Write progress as JSON lines to standard error."),

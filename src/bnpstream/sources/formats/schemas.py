@@ -26,8 +26,9 @@ MOST_TABLE_COLUMNS = 2000
 class Input(Protocol):
     """What records come from."""
 
-    path: str
-    """Its name, for messages."""
+    @property
+    def path(self) -> str:
+        """Return its name, for messages."""
 
     @property
     def is_live(self) -> bool:
