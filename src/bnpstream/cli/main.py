@@ -110,7 +110,7 @@ command(
     o.SOURCES,
     o.AS_JSON,
     Model=(o.CONFIG, *o.MODEL),
-    Source=(*o.SOURCE, o.FOLLOW),
+    Source=(*o.SOURCE, *o.FOLLOW),
     Run=o.PACE,
     Cores=o.CORES,
 )
@@ -122,8 +122,9 @@ command(
     "the checkpoint that covers them, so after a crash and --resume some records are answered a "
     'second time, identically: keep one line per "record".',
     o.SOURCES,
+    o.TO,
     Model=(o.CONFIG, *o.without(o.MODEL, "passes")),
-    Source=(*o.SOURCE, o.FOLLOW),
+    Source=(*o.SOURCE, *o.FOLLOW),
     Run=o.PACE,
 )
 command(

@@ -19,8 +19,8 @@ from bnpstream.runs.sharing import Partitions, Sharing
 from bnpstream.runs.signals import InterruptedJobError, Interrupts
 from bnpstream.runs.status import Status
 from bnpstream.sources import Records, Reject, Source
-from bnpstream.sources.protocol import JSON
-from bnpstream.storage import RunWriter, Tensors
+from bnpstream.sources.protocol import JSON, LostError
+from bnpstream.storage import Ordered, RunWriter, Tensors
 
 TRACE_ROWS = 1000
 """Rows between two records of the trace, at least."""
@@ -118,8 +118,12 @@ class Feed:
         batches = read_ahead(source.batches(rows, self.position), rows, source.stop)
         with closing(batches):
             while True:
-                with interrupts.waiting():
-                    item = next(batches, None)
+                try:
+                    with interrupts.waiting():
+                        item = next(batches, None)
+                except LostError:
+                    self.checkpoint()
+                    raise
                 if item is None:
                     return
                 self.finished = False
@@ -172,6 +176,10 @@ class Feed:
         """Absorb a batch; what the model refuses is rejected."""
         rejects = list(records.rejects)
         self.check_budget(rejects, pace, untouched=True)
+        if answer is not None and self.writer is not None:
+            order = self.source.order(records)
+            if order is not None:  # a repetition has to give the same answers
+                self.writer.note_order(Ordered(self.records, order, position))
         n_absorbed = 0
         for part, refused in self._absorb(records):
             if refused is not None:

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 from bnpstream.sources import Records
 from bnpstream.sources.protocol import JSON
@@ -86,9 +87,9 @@ def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
     """Return batches from the front that are no more than a full one together, at least one."""
     taken: list[Item] = []
     room = batch_rows
-    while waiting and (not taken or _records(waiting[0]) <= room):
+    while waiting and (not taken or (_records(waiting[0]) <= room and not waiting[0][0].is_whole)):
         taken.append(waiting.popleft())
-        room -= _records(taken[-1])
+        room = 0 if taken[-1][0].is_whole else room - _records(taken[-1])
     return taken
 
 
@@ -99,5 +100,7 @@ def _joined(items: list[Item]) -> Item:
     parts = [records for records, _ in items]
     rows = stacked([part.rows for part in parts if len(part) > 0])
     names = ("numbers", "ids", "excerpts", "rejects", "times", "places")
-    rest = {name: [one for part in parts for one in getattr(part, name)] for name in names}
+    rest: dict[str, Any] = {
+        name: [one for part in parts for one in getattr(part, name)] for name in names
+    }
     return Records(rows, **rest), items[-1][1]
