@@ -58,5 +58,5 @@ $(BENCH_READY): $(READY)
 	touch $@
 
 clean:
-	rm -rf .venv demo-out bench-out dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv demo-out bench-out dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .loop_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -1,16 +1,15 @@
-"""What tests share: a fresh cache of compiled loops, corpora that are not shipped, a cluster, a
+"""What tests share: a cache of compiled loops, corpora that are not shipped, a cluster, a
 browser."""
 
-import atexit
 import os
 import shutil
-import tempfile
 
 import pytest
 
-# Nothing compiled before is to be tested; this runs before the import of numba.
-os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="bnpstream-numba-")
-atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
+import loop_cache
+
+# Nothing compiled from other sources is to be tested; this runs before the import of numba.
+os.environ["NUMBA_CACHE_DIR"] = str(loop_cache.folder())
 
 
 def load_or_skip(name, *arguments):

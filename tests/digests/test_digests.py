@@ -4,13 +4,15 @@ import pytest
 from digest_surroundings import computed, differences
 from digest_table import merged, read
 
+import loop_cache
+
 TABLE = read()
 DIFFERENT = differences(TABLE["versions"])
 comparable = pytest.mark.skipif(bool(DIFFERENT), reason=f"other last bits: {DIFFERENT}")
 
 
 @pytest.fixture(scope="module")
-def outcomes(request, tmp_path_factory):
+def outcomes(request):
     """Return what today's code makes of the cases that were asked for, in a process of its own."""
     asked = {
         item.callspec.params["case"]["name"]
@@ -19,7 +21,7 @@ def outcomes(request, tmp_path_factory):
         if "case" in item.callspec.params
     }
     wanted = [case for case in TABLE["cases"] if case["name"] in asked]
-    return dict(computed("digest_cases.py", wanted, tmp_path_factory.getbasetemp() / "loops"))
+    return dict(computed("digest_cases.py", wanted, loop_cache.folder() / "generic"))
 
 
 @comparable

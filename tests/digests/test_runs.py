@@ -5,12 +5,14 @@ from digest_runs import RUNS, cases
 from digest_surroundings import computed, differences
 from digest_table import read
 
+import loop_cache
+
 DIFFERENT = differences(read()["versions"])
 CASES = cases()
 
 
 @pytest.fixture(scope="module")
-def ends(request, tmp_path_factory):
+def ends(request):
     """Return how the runs end that were asked for, in a process of its own."""
     asked = {
         item.callspec.params["case"]["name"]
@@ -18,7 +20,7 @@ def ends(request, tmp_path_factory):
         if item.path == request.path and hasattr(item, "callspec")
     }
     wanted = [case for case in CASES if case["name"] in asked]
-    return dict(computed("digest_runs.py", wanted, tmp_path_factory.getbasetemp() / "loops"))
+    return dict(computed("digest_runs.py", wanted, loop_cache.folder() / "generic"))
 
 
 @pytest.mark.skipif(bool(DIFFERENT), reason=f"other last bits: {DIFFERENT}")
