@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.markup import escape
@@ -13,9 +12,9 @@ from rich.table import Table
 
 from bnpstream.cli.output import print_json, print_numbers, write_line
 from bnpstream.cli.page import Page
-from bnpstream.likelihoods.features import Feature, label_of
+from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
-from bnpstream.runs.description import ClusterDescription, TopicDescription
+from bnpstream.runs.description import ClusterDescription, TopicDescription, document_of
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
 from bnpstream.sources.files.lines import read_lines
@@ -95,20 +94,13 @@ def run_clusters(
                 "see bnpstream lineage"
             )
     if as_json:
-        documents = [_as_json(cluster, found.kind) for cluster in clusters]
-        topics = [_as_json(topic, found.kind) for topic in found.topics]
+        documents = [document_of(cluster, found.kind) for cluster in clusters]
+        topics = [document_of(topic, found.kind) for topic in found.topics]
         print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
         _print_all(found.topics, clusters, found.n_clusters, found.kind)
-
-
-def _as_json(one: ClusterDescription | TopicDescription, kind: str) -> dict[str, Any]:
-    document = asdict(one) | {"label": label_of(one.lifted, kind)}
-    for name in ("likely", "lifted", "exemplars"):
-        document[name] = [part._asdict() for part in getattr(one, name)]
-    return document
 
 
 def _print_all(

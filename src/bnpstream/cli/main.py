@@ -198,6 +198,29 @@ command(
     Option("image", str, "Show rows as images: HEIGHTxWIDTH, such as 8x8.", "guessed"),
 )
 command(
+    "serve",
+    "serve",
+    "Show a run in the browser while it grows, and after; answer programs.\n\n"
+    "A process of its own that only reads the run directory: it cannot disturb what learns. "
+    "/metrics is for Prometheus, /openapi.json says what programs can ask.",
+    o.RUN,
+    Option(
+        "host",
+        str,
+        "Address to listen on; others than this machine need --token.",
+        default="127.0.0.1",
+    ),
+    Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
+    switch("api", "Answer POST /predict and /novelty by the last checkpoint."),
+    Option(
+        "token",
+        str,
+        "What requests have to know: a bearer token, or a password.",
+        "$BNPSTREAM_TOKEN, or none",
+    ),
+    switch("log_json", "Write a line of JSON per request to standard error."),
+)
+command(
     "bench",
     "bench",
     "Measure speed on this machine: reading, learning, saving.",

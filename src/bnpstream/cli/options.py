@@ -116,7 +116,8 @@ FOLLOW = (
     Option(
         "start",
         str,
-        "Where to start reading a broker, or to continue if it has deleted messages: earliest or latest.",
+        "Where to start reading a broker, or to continue if messages were deleted: earliest or "
+        "latest.",
         "earliest; deleted messages are an error",
         ("--from",),
     ),

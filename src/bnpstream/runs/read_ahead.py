@@ -18,8 +18,11 @@ PATIENCE = 1.0
 
 
 def read_ahead(
-    items: Iterator[Item], batch_rows: int, stop: Callable[[], None] | None = None
-) -> Generator[Item]:
+    items: Iterator[Item],
+    batch_rows: int,
+    stop: Callable[[], None] | None = None,
+    quiet: float | None = None,
+) -> Generator[Item | None]:
     """Yield batches that another thread reads; small ones that wait are joined.
 
     Parameters
@@ -30,6 +33,8 @@ def read_ahead(
         Records of a joined batch at most.
     stop : callable, optional
         Ends `items` soon; called when nobody wants more.
+    quiet : float, optional
+        Seconds without a batch after which None is yielded, and again and again.
     """
     waiting: deque[Item] = deque()
     changed = threading.Condition()
@@ -57,11 +62,13 @@ def read_ahead(
     try:
         while True:
             with changed:
-                changed.wait_for(lambda: waiting or ended)
+                changed.wait_for(lambda: waiting or ended, quiet)
                 taken = _take(waiting, batch_rows)
                 changed.notify_all()
             if taken:
                 yield _joined(taken)
+            elif not ended:
+                yield None
             elif ended[0] is not None:
                 raise ended[0]
             else:

@@ -111,6 +111,13 @@ class Source(ABC):
         """Return which part of the source has been read, or None if that is not known."""
         return None
 
+    def lag(self) -> dict[str, int]:
+        """Return how much is there that was not read yet, by partition; empty if not known.
+
+        Brokers count records, files that grow count bytes.
+        """
+        return {}
+
     def committed(self, position: JSON) -> None:
         """Take note that nobody will ask again for what is before a position: it is on disk."""
         return
