@@ -1,13 +1,15 @@
-# Every target sets up .venv by itself from the pinned constraints file.
+# Every target sets up .venv from the pinned constraints file: `make demo` what running needs, the
+# others what development needs too.
 PYTHON ?= python3
 BIN := .venv/bin
+RUNTIME := .venv/.runtime
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 LOG := .venv/test-rest.log
 
 .PHONY: demo test test-package test-rest check bench clean lint
 
-demo: $(READY)
+demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
 
 # Two halves at a time: the second says what happened when it is done.
@@ -47,14 +49,20 @@ bench: $(BENCH_READY)
 		$(BIN)/python benchmarks/$$name.py --json $(FIGURES)/$$name.json; \
 	done
 
-$(READY): pyproject.toml constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+$(RUNTIME): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(INSTALL) hatchling editables
+	$(INSTALL) --no-build-isolation -e '.[report]'
+	touch $@
+
+$(READY): $(RUNTIME)
+	$(INSTALL) --no-build-isolation -e '.[dev]'
 	touch $@
 
 $(BENCH_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[bench]'
+	$(INSTALL) --no-build-isolation -e '.[bench]'
 	touch $@
 
 clean:

@@ -96,7 +96,10 @@ def command(
 command(
     "demo",
     "demo",
-    "Stream scikit-learn's handwritten digits once and show what was found.",
+    "Cluster example data, print what was found and write a report.\n\n"
+    "text: descriptions of functions of the installed NumPy, SciPy and scikit-learn, with default "
+    "settings. digits: scikit-learn's handwritten digits, with settings chosen by hand.",
+    Option("name", str, "text or digits.", default="text", is_argument=True),
     Option("out", Path, "Folder for the run and its report.", default=Path("demo-out")),
     switch("as_json", "Print one JSON document.", "--json"),
 )
