@@ -121,6 +121,27 @@ def test_clusters_stand_below_their_topics(fitted):
     assert f"in topic {heaviest['topic']}" in run("clusters", folder, "--id", heaviest["id"])
 
 
+def test_the_table_shows_three_clusters_of_each_topic_and_counts_the_rest(tmp_path):
+    """Thousands of small clusters would push the topics off the screen."""
+    source = tmp_path / "texts.txt"
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(200)]
+    groups = [words[20 * k : 20 * k + 20] for k in range(10)]
+    source.write_text("".join(" ".join(rng.choice(groups[i % 10], 12)) + "\n" for i in range(300)))
+    run("fit", source, "--out", tmp_path / "run", "--format", "text", "--topics", "2")
+    found = run_json("clusters", tmp_path / "run")
+    shown = sum(min(len(topic["clusters"]), 3) for topic in found["topics"])
+    rest = len(found["clusters"]) - shown
+    assert len(found["topics"]) == 2
+    assert rest > 1
+    text = run("clusters", tmp_path / "run")
+    assert f"{rest:,} smaller clusters not shown" in text
+    lines = [line.split("│") for line in text.splitlines() if line.startswith("│")]
+    assert sum(bool(line[3].strip()) for line in lines) == 2 + shown
+    assert "most likely" not in text
+    assert "not shown" not in run("clusters", tmp_path / "run", "--top", len(found["clusters"]))
+
+
 def test_lineage_shows_the_level(fitted):
     folder, _ = fitted
     events = [json.loads(line) for line in run("lineage", folder, "--json").splitlines()]

@@ -4,7 +4,9 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +28,14 @@ from bnpstream.runs.sharing import PART_ROWS, STALENESS
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
 from bnpstream.sources import Options, Records
+from bnpstream.sources.brokers.broker import Answer as SentAnswer
 from bnpstream.storage import is_run
 
 ALTERNATIVES = 3
 SHOWN_TOPICS, TOPIC_WORDS = 10, 8
 SHOWN_REASONS = 5
+PAUSE = 0.1
+"""Seconds after which a signal is noticed while a broker is waited for."""
 
 
 def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
@@ -82,9 +87,10 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
     source = source or ["-"]
     if source == ["-"] and given["format"] is None and not _goes_on(given):
         given["format"] = "jsonl"
-    _mend_last_line()
+    if given["to"] is None:
+        _mend_last_line()
     try:
-        feed, done = _run(run_options(source, given), given, answer=write_answers)
+        feed, done = _run(run_options(source, given), given, answer=_answering(given))
     except BrokenPipeError:
         close_pipe()
         typer.echo(
@@ -116,7 +122,11 @@ def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     file = None if given.get("config") is None else read_model_file(given["config"])
     model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
     return RunOptions(
-        tuple(source), Options(**about_source), model, given.get("follow", False), file
+        tuple(source),
+        Options(**about_source),
+        model,
+        model_file=file,
+        **{way: given[way] for way in ("follow", "wait", "start") if way in given},
     )
 
 
@@ -125,7 +135,10 @@ def given_for(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     return {field.name: given[field.name] for field in fields(record) if field.name in given}
 
 
-def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> tuple[Feed, bool]:
+Answering = Callable[[Interrupts], AbstractContextManager[Answer]]
+
+
+def _run(options: RunOptions, given: dict[str, Any], answer: Answering | None) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
     pace, jobs = pace_of(given), given.get("jobs", 1)
     if jobs > 1 and pace.batch_rows == Pace.batch_rows:  # threads that encode need some rows each
@@ -135,9 +148,10 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> t
         feed.model.learn_by(jobs)
         with (
             Interrupts() as interrupts,
+            nullcontext() if answer is None else answer(interrupts) as answering,
             ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress,
         ):
-            return feed, feed.run(pace, interrupts, progress, answer)
+            return feed, feed.run(pace, interrupts, progress, answering)
     finally:
         feed.close()
 
@@ -154,8 +168,43 @@ def pace_of(given: dict[str, Any]) -> Pace:
     return replace(pace, max_rejects=0) if given["strict"] else pace
 
 
+def _answering(given: dict[str, Any]) -> Answering:
+    """Return what opens the place that answers go to."""
+    if given["to"] is None:
+        return lambda interrupts: nullcontext(write_answers)
+    from bnpstream.sources.brokers.outlet import open_sender  # here, as few need it
+
+    @contextmanager
+    def opened(interrupts: Interrupts) -> Iterator[Answer]:
+        def pause(seconds: float) -> bool:
+            until = time.monotonic() + seconds
+            while not interrupts.requested and (left := until - time.monotonic()) > 0:
+                time.sleep(min(left, PAUSE))
+            return interrupts.requested
+
+        with closing(open_sender(given["to"], wait=given["wait"], pause=pause)) as sender:
+            yield lambda records, model: sender.send(list(map(_keyed, answers_of(records, model))))
+
+    return opened
+
+
+def _keyed(document: dict[str, Any]) -> SentAnswer:
+    """Return an answer with what tells it from others: where its record is, or its number."""
+    place = document.get("place")
+    key = str(document["record"]) if place is None else "/".join(map(str, place.values()))
+    return SentAnswer(key, document)
+
+
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
+    lines = [orjson.dumps(answer) for answer in answers_of(records, model)]
+    lines.append(b"")
+    sys.stdout.buffer.write(b"\n".join(lines))
+    sys.stdout.buffer.flush()
+
+
+def answers_of(records: Records, model: Mixture) -> list[dict[str, Any]]:
+    """Return what became of the rows of a batch."""
     absorbed = model.absorbed.part(len(model.absorbed.rows.ids) - len(records))
     ranked, provisional = absorbed.responsibilities.ranked(), model.provisional
     firsts = ranked.indptr[:-1]
@@ -163,12 +212,16 @@ def write_answers(records: Records, model: Mixture) -> None:
     clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
     rows = (absorbed.rows.novelty, firsts, stops)
     topics = model.topics_of_arrivals(records.rows, ranked)
-    lines = []
-    for number, id, topic, novelty, first, stop in zip(
-        records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
+    # Lines of files are numbered as records are.
+    has_spots = len(records) > 0 and bool(records.places) and records.places[0].spot is not None
+    answers = []
+    for i, (number, id, topic, novelty, first, stop) in enumerate(
+        zip(
+            records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
+        )
     ):
         others = range(first + 1, stop)
-        line = {
+        answer: dict[str, Any] = {
             "record": number,
             "id": id,
             "cluster": clusters[first],
@@ -177,12 +230,12 @@ def write_answers(records: Records, model: Mixture) -> None:
             "novelty": novelty,
             "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
         }
+        if has_spots:
+            answer["place"] = records.places[i].spot
         if provisional:
-            line["provisional"] = True
-        lines.append(orjson.dumps(line))
-    lines.append(b"")
-    sys.stdout.buffer.write(b"\n".join(lines))
-    sys.stdout.buffer.flush()
+            answer["provisional"] = True
+        answers.append(answer)
+    return answers
 
 
 def _mend_last_line() -> None:

@@ -1,10 +1,10 @@
 """Commands that read a run: evaluate, predict, clusters, lineage, report."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.markup import escape
@@ -12,15 +12,18 @@ from rich.table import Table
 
 from bnpstream.cli.output import print_json, print_numbers, write_line
 from bnpstream.cli.page import Page
-from bnpstream.likelihoods.features import Feature, label_of
+from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
-from bnpstream.runs.description import ClusterDescription, TopicDescription
+from bnpstream.runs.description import ClusterDescription, TopicDescription, document_of
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
 from bnpstream.sources.files.lines import read_lines
 
 HEADS = ("means", "most unusual"), ("distinctive", "most likely")
 """Lists of columns of a cluster, and of its words."""
+
+PER_TOPIC = 3
+"""Clusters of a topic in the table when no number is given."""
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:
@@ -78,6 +81,8 @@ def run_clusters(
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
     clusters = found.clusters[:top]
+    if top is None and not as_json:
+        clusters = _heaviest_of_each(clusters)
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
@@ -89,8 +94,8 @@ def run_clusters(
                 "see bnpstream lineage"
             )
     if as_json:
-        documents = [_as_json(cluster, found.kind) for cluster in clusters]
-        topics = [_as_json(topic, found.kind) for topic in found.topics]
+        documents = [document_of(cluster, found.kind) for cluster in clusters]
+        topics = [document_of(topic, found.kind) for topic in found.topics]
         print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
@@ -98,23 +103,15 @@ def run_clusters(
         _print_all(found.topics, clusters, found.n_clusters, found.kind)
 
 
-def _as_json(one: ClusterDescription | TopicDescription, kind: str) -> dict[str, Any]:
-    document = asdict(one) | {"label": label_of(one.lifted, kind)}
-    for name in ("likely", "lifted", "exemplars"):
-        document[name] = [part._asdict() for part in getattr(one, name)]
-    return document
-
-
 def _print_all(
     topics: list[TopicDescription], clusters: list[ClusterDescription], total: int, kind: str
 ) -> None:
-    n = len(clusters)
-    title = f"{len(topics):,} topics, {total:,} clusters" + f", the {n} largest" * (n < total)
+    title = f"{_count(len(topics), 'topic')}, {_count(total, 'cluster')}"
     table = Table(title=title, title_justify="left")
     table.add_column("topic", no_wrap=True)
     for name in ("cluster", "weight", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    for head in HEADS[kind == "words"]:
+    for head in _shown(kind):
         table.add_column(head, ratio=1)
     for topic in topics:
         table.add_section()
@@ -122,14 +119,39 @@ def _print_all(
         for cluster in clusters:
             if cluster.topic == topic.id:
                 table.add_row("", str(cluster.id), *_cells(cluster, kind))
-    Page().print(table)
+    console = Page()
+    console.print(table)
+    if len(clusters) < total:
+        rest = f"{_count(total - len(clusters), 'smaller cluster')} not shown"
+        console.print(f"{rest}; --top {total} shows all, --json too")
+
+
+def _count(n: int, noun: str) -> str:
+    """Return a number and its noun, in the plural unless there is one."""
+    return f"{n:,} {noun}" + "s" * (n != 1)
+
+
+def _heaviest_of_each(clusters: list[ClusterDescription]) -> list[ClusterDescription]:
+    """Return the first `PER_TOPIC` clusters of each topic."""
+    seen: Counter[int | None] = Counter()
+    kept = []
+    for cluster in clusters:
+        seen[cluster.topic] += 1
+        if seen[cluster.topic] <= PER_TOPIC:
+            kept.append(cluster)
+    return kept
+
+
+def _shown(kind: str) -> tuple[str, ...]:
+    """Return the lists in the table: the likeliest words of any cluster are "the of to"."""
+    return HEADS[1][:1] if kind == "words" else HEADS[0]
 
 
 def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[str]:
     """Yield what a line of the table says of a cluster or a topic."""
     yield f"{one.weight:.1%}"
     yield f"{one.size:,.0f}"
-    for features in _lists(one, kind):
+    for _, features in zip(_shown(kind), _lists(one, kind), strict=False):
         yield _features(features, kind)
 
 

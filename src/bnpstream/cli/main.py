@@ -113,7 +113,7 @@ command(
     o.SOURCES,
     o.AS_JSON,
     Model=(o.CONFIG, *o.MODEL),
-    Source=(*o.SOURCE, o.FOLLOW),
+    Source=(*o.SOURCE, *o.FOLLOW),
     Run=o.PACE,
     Cores=o.CORES,
 )
@@ -125,8 +125,9 @@ command(
     "the checkpoint that covers them, so after a crash and --resume some records are answered a "
     'second time, identically: keep one line per "record".',
     o.SOURCES,
+    o.TO,
     Model=(o.CONFIG, *o.without(o.MODEL, "passes")),
-    Source=(*o.SOURCE, o.FOLLOW),
+    Source=(*o.SOURCE, *o.FOLLOW),
     Run=o.PACE,
 )
 command(
@@ -172,7 +173,13 @@ command(
     "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
     Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
-    Option("top", int, "Show only this many of the largest clusters.", "all", least=1),
+    Option(
+        "top",
+        int,
+        "Show only this many of the largest clusters.",
+        "three of each topic; all with --json",
+        least=1,
+    ),
     Option("words", int, "Words or columns to show per cluster.", default=8, least=1),
     o.COARSE,
     o.AS_JSON,
@@ -192,6 +199,29 @@ command(
     o.RUN,
     Option("out", Path, "Path of the HTML file.", "report.html in the run directory"),
     Option("image", str, "Show rows as images: HEIGHTxWIDTH, such as 8x8.", "guessed"),
+)
+command(
+    "serve",
+    "serve",
+    "Show a run in the browser while it grows, and after; answer programs.\n\n"
+    "A process of its own that only reads the run directory: it cannot disturb what learns. "
+    "/metrics is for Prometheus, /openapi.json says what programs can ask.",
+    o.RUN,
+    Option(
+        "host",
+        str,
+        "Address to listen on; others than this machine need --token.",
+        default="127.0.0.1",
+    ),
+    Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
+    switch("api", "Answer POST /predict and /novelty by the last checkpoint."),
+    Option(
+        "token",
+        str,
+        "What requests have to know: a bearer token, or a password.",
+        "$BNPSTREAM_TOKEN, or none",
+    ),
+    switch("log_json", "Write a line of JSON per request to standard error."),
 )
 command(
     "bench",

@@ -95,7 +95,8 @@ RUN = Option("run", Path, "Run directory, as given to fit --out.", default=..., 
 SOURCES = Option(
     "source",
     list[str],
-    'Files, quoted patterns such as "logs/*.gz", or - for standard input.',
+    'Files, quoted patterns such as "logs/*.gz", - for standard input, or a broker, such as '
+    "kafka://HOST:PORT/TOPIC.",
     is_argument=True,
 )
 COARSE = Option(
@@ -110,7 +111,19 @@ CONFIG = Option(
 )
 MODEL = options_of(ModelOptions)
 SOURCE = options_of(SourceOptions)
-FOLLOW = switch("follow", "At the end of the file, wait for more (like tail -f).")
+FOLLOW = (
+    switch("follow", "At the end of the file or topic, wait for more (like tail -f)."),
+    Option(
+        "start",
+        str,
+        "Where to start reading a broker, or to continue if messages were deleted: earliest or "
+        "latest.",
+        "earliest; deleted messages are an error",
+        ("--from",),
+    ),
+    switch("wait", "If a broker does not answer, keep trying instead of stopping."),
+)
+TO = Option("to", str, "Send the answers to this broker.", "standard output")
 PROGRESS = (
     switch("quiet", "Show no progress.", "--quiet", "-q"),
     switch("log_json", "Write progress as JSON lines to standard error."),

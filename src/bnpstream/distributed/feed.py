@@ -174,7 +174,9 @@ class SharedFeed:
         items = read_ahead(batches, 1, source.stop)
         first = self.feed.records
         with closing(items):
-            for records, position in items:
+            for item in items:
+                assert item is not None  # it is waited for
+                records, position = item
                 self._positions.append(position)
                 yield renumbered(records, first)
                 first = records.end(first)

@@ -73,32 +73,41 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
 def render_report(description: RunDescription) -> str:
     """Return the page as text."""
     run = description
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            run=run,
+            noun=NOUNS[run.kind],
+            facts=list(_facts(run)),
+            charts=charts_of(run),
+            bins=bins_of(run),
+            rows=rows_of(run),
+            topics=topic_rows(run),
+            groups=groups_of(run),
+            unlisted=run.clusters[LISTED:],
+            reject_bars=reject_bars(run),
+            height=HEIGHT,
+            style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
+            script=Markup(script),
+            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def environment(*folders: Path) -> Environment:
+    """Return what makes pages of templates, those of the report and of further folders."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     for phrase in (excerpt, number, percent, setting, times, whole, word):
-        environment.filters[phrase.__name__] = phrase
-    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
-    return environment.get_template("page.html").render(
-        run=run,
-        noun=NOUNS[run.kind],
-        facts=list(_facts(run)),
-        charts=charts_of(run),
-        bins=bins_of(run),
-        rows=rows_of(run),
-        topics=topic_rows(run),
-        groups=groups_of(run),
-        unlisted=run.clusters[LISTED:],
-        reject_bars=_reject_bars(run),
-        height=HEIGHT,
-        style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
-    )
+        made.filters[phrase.__name__] = phrase
+    return made
 
 
 def _facts(run: RunDescription) -> Iterator[Fact]:
@@ -133,7 +142,7 @@ def _half(weights: list[float]) -> int:
     return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(weights))
 
 
-def _reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:
+def reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:
     """Return the commonest reasons, with counts and bars; what is left goes together."""
     ordered = sorted(run.reject_reasons, key=lambda reason: -reason[1])
     shown, rest = ordered[:REASONS], sum(count for _, count in ordered[REASONS:])

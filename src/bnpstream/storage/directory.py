@@ -19,6 +19,7 @@ from bnpstream.storage.files import (
     writer_of,
 )
 from bnpstream.storage.logs import JsonLines, Mark, read_logged
+from bnpstream.storage.order import Ordered, OrderLog
 from bnpstream.storage.tensors import (
     FORMAT,
     DamagedError,
@@ -32,6 +33,8 @@ from bnpstream.storage.tensors import (
 CONFIG, STATE, PREVIOUS = "config.json", "state.safetensors", "previous.safetensors"
 NAMES = "features.json"
 """What the columns are called: apart from the settings, as there may be very many."""
+ORDER = "order.jsonl"
+"""How batches were put together since the last checkpoint, where a source has many ways."""
 LOGS = {"trace": 4, "lineage": None, "rejects": 4}
 """Files of JSON lines, and how many full segments of each are kept; None keeps all."""
 
@@ -140,11 +143,16 @@ class RunWriter:
     def __init__(self, folder: Path, marks: dict[str, Mark]) -> None:
         self.folder, self._marks = folder, marks
         self._previous = marks
+        self._order: OrderLog | None = None
+        self._saved_records = 0
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
             if is_run(folder):  # else what is there is not ours
                 sweep_up(folder, (CONFIG, NAMES, STATE))
             self.logs: dict[str, JsonLines] = {}
+            if (folder / ORDER).exists():
+                self._order = OrderLog(folder / ORDER)
+                stack.callback(self._order.close)
             for name, keep in LOGS.items():
                 log = JsonLines(folder / f"{name}.jsonl", marks.get(name, Mark()), keep=keep)
                 stack.callback(log.close)
@@ -196,6 +204,19 @@ class RunWriter:
         """Open a run to go on from a checkpoint: what was logged after it is cut away."""
         return cls(folder, marks)
 
+    def note_order(self, batch: Ordered) -> None:
+        """Bring to the disk how a batch was put together, before anybody is told of it."""
+        if self._order is None:
+            self._order = OrderLog(self.folder / ORDER)
+            self._stack.callback(self._order.close)
+            sync_folder(self.folder)
+        self._order.append(batch)
+
+    def batches_after(self, records: int) -> list[Ordered]:
+        """Return the batches after a checkpoint with so many records that were told of."""
+        found = [] if self._order is None else self._order.batches
+        return [batch for batch in found if batch.records >= records]
+
     def checkpoint(self, tensors: Tensors) -> None:
         """Save a state together with how far the files of JSON lines are, in one atomic step.
 
@@ -212,6 +233,9 @@ class RunWriter:
         sync_folder(self.folder)
         for name, log in self.logs.items():
             log.forget(self._previous.get(name, Mark()))
+        if self._order is not None:
+            self._order.rotate(self._saved_records)
+        self._saved_records = int(document["rows"]) + int(document["rejects"])
         self._previous, self._marks = self._marks, marks
 
     def close(self) -> None:

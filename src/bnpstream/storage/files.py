@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -130,7 +131,7 @@ def locked(folder: Path) -> Iterator[None]:
         handle = open_own(path, os.O_RDWR | os.O_CREAT)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take_lock(handle)
         except OSError:
             owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
             raise RunError(
@@ -142,6 +143,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _take_lock(handle: int, *, glances: int = 5, pause: float = 0.02) -> None:
+    """Lock a file; OSError if another process holds it, for longer than `writer_of` looks."""
+    for _ in range(glances):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(pause)
+    return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def writer_of(folder: Path) -> str | None:

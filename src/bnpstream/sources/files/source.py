@@ -254,6 +254,16 @@ class FileSource(Source):
         behind = sum(sizes[: self._at]) + self._current.file.consumed
         return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
+    def lag(self) -> dict[str, int]:
+        """Return how many bytes of a file that grows were not read yet."""
+        if not self.follow or self._current is None or self.paths[self._at] == "-":
+            return {}
+        try:
+            size = Path(self.paths[self._at]).stat().st_size
+        except FileNotFoundError:  # about to be replaced
+            return {}
+        return {Path(self.paths[self._at]).name: max(0, size - self._current.file.consumed)}
+
     def identity(self) -> dict[str, JSON]:
         """Return what tells this source from others: names of the files and their format."""
         names = [path if path == "-" else str(Path(path).resolve()) for path in self.paths]
