@@ -1,0 +1,62 @@
+"""Settings of the documentation site: ``make docs`` builds it from the root of the checkout."""
+
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from bnpstream import __version__
+from bnpstream.cli import app as commands
+
+project = "bnpstream"
+author = "The bnpstream developers"
+copyright = author
+release = version = __version__
+root_doc = "docs/index"
+include_patterns = [
+    *("*.md", "docs/**.md", "docs/generated/**"),
+    *("benchmarks/README.md", "papers/*/README.md", "tests/**/README.md"),
+]
+exclude_patterns = ["README.md"]  # of the repository: the site has a first page of its own
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+templates_path = ["_templates"]
+myst_heading_anchors = 4
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say the types
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+html_theme = "furo"
+html_title = f"bnpstream {__version__}"
+html_copy_source = False
+html_show_copyright = False
+
+
+def setup(app: Any) -> None:
+    """Have the page of commands written before pages are read."""
+    app.connect("builder-inited", write_commands)
+
+
+def write_commands(app: Any) -> None:
+    """Write what ``--help`` says of every command, as a page."""
+    group = get_command(commands)
+    sections = ["# Commands\n\nWhat `bnpstream COMMAND --help` prints.\n"]
+    for name, command in sorted(group.commands.items()):
+        below = getattr(command, "commands", None)
+        for path in [[name]] if below is None else [[name, one] for one in sorted(below)]:
+            said = CliRunner().invoke(commands, [*path, "--help"], prog_name="bnpstream").output
+            sections.append(f"## {' '.join(path)}\n\n```text\n{said.strip()}\n```\n")
+    page = Path(app.srcdir, "docs", "generated", "commands.md")
+    page.parent.mkdir(exist_ok=True)
+    text = "\n".join(sections)
+    if not page.exists() or page.read_text() != text:  # an unchanged page is not read again
+        page.write_text(text)
