@@ -1,7 +1,7 @@
 """The picture of README.md: topics that `bnpstream demo` finds, drawn from its JSON.
 
-    bnpstream demo --json > demo.json
-    python benchmarks/demo_picture.py demo.json docs/demo.svg
+``bnpstream demo --json > demo.json``, then
+``python benchmarks/demo_picture.py demo.json docs/demo.svg``.
 """
 
 import argparse

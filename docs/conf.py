@@ -1,5 +1,6 @@
 """Settings of the documentation site: ``make docs`` builds it from the root of the checkout."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
 ]
-templates_path = ["_templates"]
+templates_path = [str(Path(__file__).parent / "_templates")]
 myst_heading_anchors = 4
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say the types
@@ -39,11 +40,24 @@ html_theme = "furo"
 html_title = f"bnpstream {__version__}"
 html_copy_source = False
 html_show_copyright = False
+SYMBOL = re.compile(r"(?<=\w)_(?!\w)|\|")
 
 
 def setup(app: Any) -> None:
-    """Have the page of commands written before pages are read."""
+    """Have the page of commands written before pages are read, and symbols left as they are."""
     app.connect("builder-inited", write_commands)
+    app.connect("autodoc-process-docstring", keep_symbols, priority=900)  # after numpydoc
+
+
+def keep_symbols(
+    app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Let ``n_clusters_`` and ``|x|`` in docstrings stand for themselves."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...", "..")):
+            parts = line.split("`")  # every second one is code
+            parts[::2] = [SYMBOL.sub(r"\\\g<0>", part) for part in parts[::2]]
+            lines[number] = "`".join(parts)
 
 
 def write_commands(app: Any) -> None:
