@@ -7,7 +7,7 @@ READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 LOG := .venv/test-rest.log
 
-.PHONY: demo test test-package test-rest check bench clean lint
+.PHONY: demo test test-package test-rest check bench clean docs lint
 
 demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
@@ -24,8 +24,16 @@ test-package:
 
 test-rest:
 	{ NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests \
-		&& $(BIN)/python -m pytest $(SECOND); } > $(LOG) 2>&1 || { cat $(LOG); exit 1; }
+		&& $(BIN)/python -m pytest $(SECOND) \
+		&& $(SITE); } > $(LOG) 2>&1 || { cat $(LOG); exit 1; }
 	grep -E '^=+ .* in .*=$$' $(LOG)
+
+# The documentation as a website; a warning is an error.
+SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site
+
+docs: $(READY)
+	$(SITE)
+	@echo "the site: site/docs/index.html"
 
 # Everything of `make test`, then the slow statistical tests, then speed by the memory floor.
 check: test
@@ -66,5 +74,5 @@ $(BENCH_READY): $(READY)
 	touch $@
 
 clean:
-	rm -rf .venv demo-out bench-out dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .loop_cache
+	rm -rf .venv demo-out bench-out dist site docs/generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .loop_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

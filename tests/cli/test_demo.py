@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from bnpstream import __version__
@@ -85,7 +86,9 @@ def test_demo_without_matplotlib_says_what_to_install(tmp_path):
 
 
 def test_version_and_help():
-    assert bnpstream("--version").stdout.strip() == f"bnpstream {__version__}"
+    lines = bnpstream("--version").stdout.splitlines()
+    assert lines[0] == f"bnpstream {__version__}"
+    assert f"numpy {np.__version__}" in lines
     assert "demo" in bnpstream("--help").stdout
 
 

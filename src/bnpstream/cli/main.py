@@ -1,7 +1,11 @@
 """The commands and their options; the numerical stack loads only when a command runs."""
 
 import inspect
+import platform
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +18,8 @@ from bnpstream.cli.errors import reported
 from bnpstream.cli.options import Option, switch
 from bnpstream.runs.options import Plan
 
+STACK = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib", "pyarrow", "dask", "river")
+"""Packages whose versions a report of a problem should name."""
 STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich loads slowly
 app = typer.Typer(pretty_exceptions_enable=False, **STYLE)
 datasets = typer.Typer(help="List and download public text corpora.", **STYLE)
@@ -23,6 +29,10 @@ app.add_typer(datasets, name="datasets")
 def _show_version(asked: bool) -> None:
     if asked:
         typer.echo(f"bnpstream {__version__}")
+        typer.echo(f"Python {platform.python_version()}, {platform.platform()}")
+        for name in STACK:
+            with suppress(PackageNotFoundError):
+                typer.echo(f"{name} {installed(name)}")
         raise typer.Exit
 
 
@@ -31,7 +41,7 @@ def main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+            "--version", callback=_show_version, is_eager=True, help="Show the versions of bnpstream and of what it uses, and exit."
         ),
     ] = False,
 ) -> None:
