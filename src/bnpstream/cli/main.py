@@ -41,7 +41,10 @@ def main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the versions of bnpstream and of what it uses, and exit."
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the versions of bnpstream and of what it uses, and exit.",
         ),
     ] = False,
 ) -> None:
