@@ -216,25 +216,25 @@ command(
 command(
     "serve",
     "serve",
-    "Show a run in the browser while it grows, and after; answer programs.\n\n"
-    "A process of its own that only reads the run directory: it cannot disturb what learns. "
-    "/metrics is for Prometheus, /openapi.json says what programs can ask.",
+    "Show a live page about a run in the browser; answer HTTP requests.\n\n"
+    "A separate process that only reads the run directory, so it cannot disturb learning. "
+    "/metrics is for Prometheus; /openapi.json describes the API.",
     o.RUN,
     Option(
         "host",
         str,
-        "Address to listen on; others than this machine need --token.",
+        "Address to listen on; any other than this machine needs --token.",
         default="127.0.0.1",
     ),
     Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
-    switch("api", "Answer POST /predict and /novelty by the last checkpoint."),
+    switch("api", "Also answer POST /predict and /novelty, from the last checkpoint."),
     Option(
         "token",
         str,
-        "What requests have to know: a bearer token, or a password.",
+        "Secret that requests must send, as bearer token or password.",
         "$BNPSTREAM_TOKEN, or none",
     ),
-    switch("log_json", "Write a line of JSON per request to standard error."),
+    switch("log_json", "Log requests as JSON lines to standard error."),
 )
 command(
     "bench",
