@@ -46,7 +46,14 @@ SYMBOL = re.compile(r"(?<=\w)_(?!\w)|\|")
 def setup(app: Any) -> None:
     """Have the page of commands written before pages are read, and symbols left as they are."""
     app.connect("builder-inited", write_commands)
+    app.connect("source-read", leave_out_of_menus)
     app.connect("autodoc-process-docstring", keep_symbols, priority=900)  # after numpydoc
+
+
+def leave_out_of_menus(app: Any, name: str, source: list[str]) -> None:
+    """Let pages that others list be in no menu."""
+    if name.startswith(("docs/decisions/2", "tests/")):
+        source[0] = "---\norphan: true\n---\n" + source[0]
 
 
 def keep_symbols(
