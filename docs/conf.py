@@ -19,7 +19,6 @@ include_patterns = [
     *("*.md", "docs/**.md", "docs/generated/**"),
     *("benchmarks/README.md", "papers/*/README.md", "tests/**/README.md"),
 ]
-exclude_patterns = ["README.md"]  # of the repository: the site has a first page of its own
 extensions = [
     "myst_parser",
     "numpydoc",
@@ -47,13 +46,22 @@ def setup(app: Any) -> None:
     """Have the page of commands written before pages are read, and symbols left as they are."""
     app.connect("builder-inited", write_commands)
     app.connect("source-read", leave_out_of_menus)
+    app.connect("autodoc-skip-member", leave_out_others)
     app.connect("autodoc-process-docstring", keep_symbols, priority=900)  # after numpydoc
 
 
 def leave_out_of_menus(app: Any, name: str, source: list[str]) -> None:
     """Let pages that others list be in no menu."""
-    if name.startswith(("docs/decisions/2", "tests/")):
+    if name == "README" or name.startswith(("docs/decisions/2", "tests/")):
         source[0] = "---\norphan: true\n---\n" + source[0]
+
+
+def leave_out_others(
+    app: Any, what: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out what a class has from scikit-learn or river, whose own sites describe it."""
+    module = getattr(getattr(thing, "fget", thing), "__module__", None)
+    return None if module is None or module.startswith("bnpstream") else True
 
 
 def keep_symbols(
