@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bnpstream.engine import require_whole, resolve_likelihood, resolve_prior
 from bnpstream.estimators.base import MixtureEstimator, matching_columns
 from bnpstream.inference import gibbs
+from bnpstream.inference.convergence import effective_size, rhat
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
@@ -56,7 +57,7 @@ class GibbsMixture(MixtureEstimator):
         The kept assignment with the largest log likelihood.
     rhat_, ess_ : dict
         Split R-hat and effective sample size of "log_likelihood" and "n_clusters" over the kept
-        draws, by ArviZ; nan where a trace is constant or too short.
+        draws, as in Vehtari et al. (2021); nan if a trace is constant or too short.
 
     Examples
     --------
@@ -125,14 +126,10 @@ class GibbsMixture(MixtureEstimator):
         )
         best = np.argmax(self.log_likelihood_[:, -n_kept:])
         self.labels_ = self.assignments_.reshape(-1, len(batch))[best]
-        from arviz_stats.base import array_stats  # a second to import: only where it is needed
-
         described = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
-        axes = {"chain_axis": 0, "draw_axis": 1}
         last = {name: trace[:, -n_kept:].astype(float) for name, trace in described.items()}
-        with np.errstate(invalid="ignore"):  # a constant trace has no R-hat: nan
-            self.rhat_ = {name: float(array_stats.rhat(x, **axes)) for name, x in last.items()}
-            self.ess_ = {name: float(array_stats.ess(x, **axes)) for name, x in last.items()}
+        self.rhat_ = {name: rhat(trace) for name, trace in last.items()}
+        self.ess_ = {name: effective_size(trace) for name, trace in last.items()}
         return self
 
     def _open_likelihood(self) -> Likelihood:
