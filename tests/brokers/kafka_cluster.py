@@ -1,7 +1,7 @@
 """Kafka over TCP: librdkafka's own cluster for tests, in a process that can be stopped or killed.
 
-A topic has four partitions, and comes into being by its first message. About 5 MB of a partition are
-kept. What it has is gone with its process.
+A topic has four partitions, and comes into being by its first message. About 5 MB of a partition
+are kept. What it has is gone with its process.
 """
 
 import os
