@@ -15,15 +15,16 @@ from kafka_cluster import cluster, wait_for
 ROWS = 600
 
 
-def kill_often(arguments, n_kills, seed, is_begun):
-    """Run a command, kill it at random moments once it has begun, and let it end at last."""
+def kill_often(arguments, n_kills, seed, order):
+    """Run a command, kill it at random moments once it answers, and let it end at last."""
     rng = random.Random(seed)
     for kill in range(n_kills + 1):
+        before = written(order)
         process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
         if kill < n_kills:
-            wait_for(lambda process=process: is_begun() or process.poll() is not None)
+            wait_for(lambda p=process, b=before: written(order) != b or p.poll() is not None)
             try:
-                process.wait(rng.uniform(0.0, 4.0))
+                process.wait(rng.uniform(0.0, 0.5))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
@@ -34,12 +35,17 @@ def kill_often(arguments, n_kills, seed, is_begun):
     return n_kills
 
 
+def written(path):
+    """Return when a file was written to."""
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
 def check_kills(own, folder, topic, n_kills, seed):
     """Kill a stream from a topic to another; return how often."""
     out, to = folder / f"run-{topic}", f"told-{topic}"
     arguments = [sys.executable, "-m", "bnpstream", "stream", own.url(topic)]
     arguments += ["--to", own.url(to), "--out", str(out), "--resume", *QUICK, *OFTEN]
-    found = kill_often(arguments, n_kills, seed, lambda: (out / "config.json").exists())
+    found = kill_often(arguments, n_kills, seed, out / "order.jsonl")
     pairs = [(key.decode(), json.loads(value)) for key, value in own.read(to)]
     answers = check_answers(pairs, ROWS)
     assert {answer["id"] for answer in answers.values()} == {f"d{i}" for i in range(ROWS)}
@@ -51,7 +57,7 @@ def test_four_partitions_give_one_answer_for_a_key(tmp_path):
         own.write("four", rows(ROWS), partition=lambda i: i % 4)
         killed, sent = check_kills(own, tmp_path, "four", n_kills=3, seed=1)
         assert killed > 0
-        assert sent >= ROWS
+        assert sent > ROWS  # some were repeated
 
 
 @pytest.mark.slow
