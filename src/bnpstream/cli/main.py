@@ -206,6 +206,7 @@ command(
     ),
     Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
     switch("api", "Answer POST /predict and /novelty by the last checkpoint."),
+    switch("learn", "Learn what is posted to /learn, in a process of its own."),
     Option(
         "token",
         str,
@@ -213,6 +214,17 @@ command(
         "$BNPSTREAM_TOKEN, or none",
     ),
     switch("log_json", "Write a line of JSON per request to standard error."),
+    Alerts=(
+        Option("alert_size", float, "Alert when a new cluster has so many rows.", "never", least=0),
+        Option("alert_within", str, "Time it has for that, from its birth on.", default="1d"),
+        Option(
+            "alert_novelty",
+            float,
+            "Alert when the stream's novelty is beyond this quantile of its own past.",
+            "never",
+        ),
+        Option("webhook", str, "Address that alerts are posted to.", "standard output only"),
+    ),
 )
 command(
     "bench",

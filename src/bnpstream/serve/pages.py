@@ -137,7 +137,9 @@ class Pages:
 
 def _parts(about: RunDescription) -> dict[str, Any]:
     """Return what the first page shows of a checkpoint."""
-    young = sorted(about.clusters, key=lambda cluster: (-(cluster.born or 0), -cluster.id))
+    # A row that is shared out opens clusters that never come to hold one of their own.
+    held = [cluster for cluster in about.clusters if cluster.size >= 1.0] or about.clusters
+    young = sorted(held, key=lambda cluster: (-(cluster.born or 0), -cluster.id))
     return {
         "river": river_of(about, _series(about), "topics" if about.topics else "clusters"),
         "topics": topic_rows(about),
