@@ -89,7 +89,7 @@ def test_lists_are_those_of_the_run(run, served):
         ("/predict", b"[]", {"content-type": "application/json"}, 400),
         ("/predict", b"[" * 5000, {"content-type": "application/json"}, 400),
         ("/predict", {"records": []}, None, 400),
-        ("/predict", {"records": ["a"] * (MOST_ROWS + 1)}, None, 413),
+        ("/predict", {"records": ["a"] * (MOST_ROWS + 1)}, None, 400),
         ("/predict", b'{"records": ["a"]}', {"content-type": "text/plain"}, 415),
         ("/predict", None, None, 405),
         ("/clusters?top=0", None, None, 400),

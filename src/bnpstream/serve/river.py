@@ -9,7 +9,7 @@ import numpy as np
 from bnpstream.kernels.arrays import Floats
 from bnpstream.plots.events import count_events
 from bnpstream.report.charts import DRAWN
-from bnpstream.report.phrases import percent, whole
+from bnpstream.report.phrases import percent, whole, word
 from bnpstream.runs.description import RunDescription
 
 BANDS = 8
@@ -74,7 +74,7 @@ def river_of(run: RunDescription, series: list[Series], whose: str) -> River | N
     bands = [
         Band(
             one.link,
-            one.name,
+            word(one.name),
             i if one.link else BANDS,
             _band(edges[i], edges[i + 1]),
             float(overall[i]),

@@ -239,4 +239,5 @@ class Watch:
             return False
         self.snapshot, self.problem = Snapshot(run, about, version, status.st_mtime), ""
         self._load_after = time.monotonic() + (time.monotonic() - began) / SHARE_OF_LOADING
+        self.now = self._now()
         return True
