@@ -58,7 +58,7 @@ def open_page(browser):
 def test_the_page_follows_the_run_and_what_is_open_stays_open(served, open_page):
     page = open_page(served)
     rows = page.locator("[data-show=rows]")
-    page.wait_for_function("document.querySelector('[data-show=rows]').textContent === '150'")
+    page.locator("[data-show=rows]", has_text="150").wait_for()
     assert page.locator("#state").inner_text() == "read to the end"
     assert page.locator("#topics tbody tr").count() >= 1
     assert page.get_by_role("img", name="River").is_visible()
@@ -66,9 +66,8 @@ def test_the_page_follows_the_run_and_what_is_open_stays_open(served, open_page)
     opened.click()
     number = page.locator("#clusters tbody tr").first.get_attribute("id")
     served.go_on()
-    page.wait_for_function("document.querySelector('[data-show=rows]').textContent === '210'")
-    axis = "document.querySelector('#river .axis').textContent.includes('210')"
-    page.wait_for_function(axis)
+    page.locator("[data-show=rows]", has_text="210").wait_for()
+    page.locator("#river .axis", has_text="210").wait_for()
     assert rows.inner_text() == "210"
     assert page.locator(f"#clusters [id={number}] details").evaluate("one => one.open")
 
@@ -93,14 +92,15 @@ def test_a_search_by_keyboard_finds_as_one_types(served, open_page):
     found = page.locator("#results tbody tr")
     assert found.count() >= 1
     page.locator("#q").fill("no such word")
-    page.wait_for_function("document.querySelectorAll('#results tbody tr').length === 0")
+    page.locator("#results h2", has_text="0 clusters").wait_for()
+    assert found.count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_every_screen_and_can_be_read(served, open_page, scheme):
     for width in (360, 1280, 3840):
         page = open_page(served, viewport={"width": width, "height": 800}, color_scheme=scheme)
-        page.wait_for_function("document.querySelector('[data-show=rows]').textContent === '150'")
+        page.locator("[data-show=rows]", has_text="150").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         result = page.evaluate(CONTRAST)
         assert result["checked"] > 50
