@@ -142,6 +142,20 @@ def test_a_river_fills_its_banks():
         ("born", 5), ("merged", 1), ("died", 1)]  # fmt: skip
 
 
+def test_the_river_of_a_part_is_as_wide_as_the_part():
+    run = small_run()
+    two, twelve = run.clusters[1:]
+    series = [Series("a", "a", two.trend), Series("b", "b", twelve.trend)]
+    river = river_of(run, series, "clusters", {two.id})
+    assert river.bands[0].shares == pytest.approx([0.0, 0.5, 0.4, 0.6])
+    assert river.bands[1].shares == pytest.approx([0.0, 0.0, 0.2, 0.3])
+    # The last bin is the widest, 0.9; the first has no width, in the middle.
+    assert river.bands[0].path.startswith(f"M0 {HEIGHT // 2}L")
+    assert river.bands[0].path.endswith(f"L0 {HEIGHT // 2}Z")
+    assert f"L3 {HEIGHT}L" in river.bands[1].path
+    assert [(verb, count) for verb, count, _ in river.strips] == [("born", 1), ("merged", 1)]
+
+
 def test_many_bands_share_the_last():
     run = small_run()
     series = [Series(f"cluster-{i}", f"name {i}", [1, 1, 1, 1]) for i in range(20)]

@@ -79,7 +79,9 @@ class Pages:
                 "one_topic.html",
                 snapshot,
                 topic=topic,
-                river=river_of(about, [_of_cluster(about, one) for one in clusters], "clusters"),
+                river=river_of(
+                    about, [_of_cluster(about, one) for one in clusters], "clusters", members
+                ),
                 rows=_rows(about, clusters[:IN_TOPIC]),
             )
 
