@@ -228,6 +228,7 @@ command(
     ),
     Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
     switch("api", "Also answer POST /predict and /novelty, from the last checkpoint."),
+    switch("learn", "Learn the records posted to /learn, in a separate process."),
     Option(
         "token",
         str,
@@ -235,6 +236,25 @@ command(
         "$BNPSTREAM_TOKEN, or none",
     ),
     switch("log_json", "Log requests as JSON lines to standard error."),
+    Alerts=(
+        Option(
+            "alert_size",
+            float,
+            "Alert when a new cluster reaches this many rows.",
+            "never",
+            least=0,
+        ),
+        Option(
+            "alert_within", str, "Time since its birth within which it must do so.", default="1d"
+        ),
+        Option(
+            "alert_novelty",
+            float,
+            "Alert when the stream's novelty exceeds this quantile of its own past.",
+            "never",
+        ),
+        Option("webhook", str, "URL to post alerts to.", "standard output only"),
+    ),
 )
 command(
     "bench",
