@@ -13,6 +13,7 @@ import orjson
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import first_lines
+from bnpstream.sources.options import Options
 
 __all__ = ["guess_delimiter", "guess_format"]
 
@@ -61,8 +62,10 @@ _FEATURES = re.compile(
 )
 
 
-def guess_format(file: ByteReader) -> str:
+def guess_format(file: ByteReader, max_line_bytes: int = Options.max_line_bytes) -> str:
     """Return the name of the format of a file; bytes are only looked at.
+
+    Lines that are too long say little, unless there are no others.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def guess_format(file: ByteReader) -> str:
     named = _by_name(file.path)
     if named is None and b"\0" in head:
         raise ValueError(f"{file.path}: the format is not known: give --format")
-    lines = first_lines(file, at_most=PEEKED_LINES)
+    lines = first_lines(file, at_most=PEEKED_LINES, max_bytes=max_line_bytes) or [head]
     certain = _by_lines(lines, named)
     if certain is not None:
         return certain

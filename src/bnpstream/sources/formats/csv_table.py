@@ -59,7 +59,7 @@ class CsvReader(LineReader):
             raise ValueError("counts_field is for JSON lines: name a text_field or columns")
         if options.delimiter is not None and len(options.delimiter) != 1:
             raise ValueError(f"delimiter is {options.delimiter!r}: give one character")
-        delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file)
+        delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file, options)
         records = _first_records(file, options, delimiter)
         n_fields = Counter(map(len, records)).most_common(1)[0][0]
         has_header = options.header
@@ -130,8 +130,9 @@ class TsvReader(CsvReader):
     default_delimiter: ClassVar[str | None] = "\t"
 
 
-def _find_delimiter(file: ByteReader) -> str:
-    lines = first_lines(file, at_least=2, at_most=PEEKED_RECORDS)
+def _find_delimiter(file: ByteReader, options: Options) -> str:
+    max_bytes = options.max_line_bytes
+    lines = first_lines(file, at_least=2, at_most=PEEKED_RECORDS, max_bytes=max_bytes)
     return guess_delimiter([line.decode(errors="replace") for line in lines])[0]
 
 

@@ -52,7 +52,7 @@ class JsonLinesReader(LineReader):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the first records are; ValueError says what to do if that is unclear."""
-        records = _first_records(file)
+        records = _first_records(file, options.max_line_bytes)
 
         def vector_length(name: str) -> int | None:
             found: list[Any] = [record.get(name) for record in records]
@@ -71,6 +71,8 @@ class JsonLinesReader(LineReader):
         texts: list[str] = []
         ids: list[str | int | None] = []
         for i, line in enumerate(lines):
+            if not line:
+                continue
             try:
                 record = loads(line)
                 text, id_ = record[text_name], record.get(id_name)
@@ -127,19 +129,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _first_records(file: ByteReader) -> list[dict[str, Any]]:
+def _first_records(file: ByteReader, max_bytes: int) -> list[dict[str, Any]]:
     """Return the first records, without those that would be rejected; a feed is waited for one."""
-    lines = first_lines(file)[:PEEKED_RECORDS]
-    while not (records := _sound(lines)):
-        if file.ended or len(lines) >= PEEKED_RECORDS:
-            hint = "if they are text, give --format text"
-            if lines[0].startswith(b"["):
-                hint = "`jq -c '.[]'` makes lines of an array"
-            raise ValueError(
-                f"{file.path}: the first {len(lines)} lines are no JSON objects: {hint}"
-            )
-        lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
-    return records
+    at_least = 1
+    while True:
+        lines = first_lines(file, at_least=at_least, max_bytes=max_bytes)[:PEEKED_RECORDS]
+        if records := _sound(lines):
+            return records
+        if file.ended or len(lines) < at_least or len(lines) == PEEKED_RECORDS:
+            break
+        at_least = len(lines) + 1 if file.is_live else PEEKED_RECORDS
+    hint = "if they are text, give --format text"
+    if not lines:
+        hint = f"none has at most {max_bytes} bytes"
+    elif lines[0].startswith(b"["):
+        hint = "`jq -c '.[]'` makes lines of an array"
+    raise ValueError(f"{file.path}: the first {len(lines)} lines are no JSON objects: {hint}")
 
 
 def _sound(lines: list[bytes]) -> list[dict[str, Any]]:
