@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import typer
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
-from bnpstream.cli.output import print_json, print_numbers
+from bnpstream.cli.output import json_bytes, print_json, print_numbers, say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.engine.listing import topic_columns
 from bnpstream.engine.portraits import TopicPortraits
@@ -37,7 +36,7 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
     options = run_options(source or [], given | _blocks(given))
     if given["out"] is None:
-        typer.echo("nothing will be kept: give --out to keep the run", err=True)
+        say("nothing will be kept: give --out to keep the run", err=True)
     if given["dask"] is None:
         feed, done = _run(options, given, answer=None)
         summary = summarize(feed, given["out"], done=done)
@@ -87,18 +86,18 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
         feed, done = _run(run_options(source, given), given, answer=write_answers)
     except BrokenPipeError:
         close_pipe()
-        typer.echo("nobody reads on; --resume goes on from the last checkpoint", err=True)
+        say("nobody reads on; --resume goes on from the last checkpoint", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if not given["quiet"]:
         summary = summarize(feed, given["out"], done=done)
-        typer.echo(
+        say(
             f"{summary['rows']:,} rows, {summary['topics']:,} topics, "
             f"{summary['clusters']:,} clusters, "
             f"{summary['rejects']:,} rejects, {summary['rows_per_second']:,.0f} rows/s",
             err=True,
         )
         if not done and given["out"] is not None:
-            typer.echo(_interrupted(shlex.quote(str(given["out"]))), err=True)
+            say(_interrupted(shlex.quote(str(given["out"]))), err=True)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -174,7 +173,7 @@ def write_answers(records: Records, model: Mixture) -> None:
         }
         if provisional:
             line["provisional"] = True
-        lines.append(orjson.dumps(line))
+        lines.append(json_bytes(line))
     lines.append(b"")
     sys.stdout.buffer.write(b"\n".join(lines))
     sys.stdout.buffer.flush()
@@ -260,34 +259,34 @@ def _print(summary: dict[str, Any]) -> None:
     print_numbers(shown)
     for topic in summary["largest_topics"]:
         words = " ".join(topic["words"]) if summary["columns"] is None else topic["label"]
-        print(f"topic {topic['id']}: {topic['share']:.1%}  {words}")
+        say(f"topic {topic['id']}: {topic['share']:.1%}  {words}")
     if len(summary["largest_topics"]) < summary["topics"]:
-        print(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
+        say(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
     if summary["columns"] is not None:
         columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
-        print(f"columns: {', '.join(columns)}")
+        say(f"columns: {', '.join(columns)}")
     if summary["learnt"]:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
-        print(f"learnt: {', '.join(learnt)}")
+        say(f"learnt: {', '.join(learnt)}")
     if "staleness" in summary:
-        print(f"staleness {summary['staleness']}, blocks of {summary['block_rows']:,} rows")
+        say(f"staleness {summary['staleness']}, blocks of {summary['block_rows']:,} rows")
     if "dask" in summary:
         about, unread = summary["dask"], len(summary["dask"]["unread"])
-        print(
+        say(
             f"dask: {about['partitions']:,} partitions, {about['workers']:,} workers, "
             f"staleness {about['staleness']}"
             + (f"; {unread:,} partitions could not be read" if unread else "")
         )
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
-        print(f"{count:,} rejected: {reason}")
+        say(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:
-        print("most records were rejected: see --format, --text-field, --columns")
+        say("most records were rejected: see --format, --text-field, --columns")
     if summary["run"] is None:
-        print("nothing was kept: give --out to keep the run")
+        say("nothing was kept: give --out to keep the run")
         return
     run = shlex.quote(summary["run"])
     lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
     if not summary["finished"]:
         lines.insert(0, _interrupted(run, summary.get("dask")))
     for line in lines:
-        print(line)
+        say(line)

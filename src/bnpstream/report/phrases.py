@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 
+from bnpstream._visible import visible
+
 LONGEST_WORD = 40
 LONGEST_EXCERPT = 200
 LONGEST_SETTING = 400
@@ -96,7 +98,7 @@ def shorten(text: str, length: int) -> str:
 
 def word(name: object) -> str:
     """Return what a word, a column or a record is called, if need be shortened."""
-    return shorten(str(name), LONGEST_WORD)
+    return shorten(visible(name), LONGEST_WORD)
 
 
 def excerpt(text: str) -> str:
