@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from bnpstream.cli.fit import pace_of
+from bnpstream.cli.fit import pace_of, tell
 from bnpstream.cli.output import say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.distributed import connect
@@ -37,6 +37,7 @@ def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bo
         try:
             work = SharedFeed(client, feed)
             about = {"cluster": given["dask"], **_about(client, feed)}
+            tell(feed, given)
             if not given["quiet"]:
                 _announce(about)
             with (

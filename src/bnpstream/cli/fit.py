@@ -24,6 +24,7 @@ from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import PART_ROWS, STALENESS
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.understanding import told, understood, warnings_of
 from bnpstream.sources import Options, Records
 from bnpstream.storage import is_run
 
@@ -128,6 +129,7 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> t
         pace = replace(pace, batch_rows=PART_ROWS)
     feed = start(given["out"], options, resume=given["resume"])
     try:
+        tell(feed, given)
         feed.model.learn_by(jobs)
         with (
             Interrupts() as interrupts,
@@ -136,6 +138,16 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> t
             return feed, feed.run(pace, interrupts, progress, answer)
     finally:
         feed.close()
+
+
+def tell(feed: Feed, given: dict[str, Any]) -> None:
+    """Say before the first row what records are taken for, and warn of what is not used."""
+    found = understood(feed.source.schema, feed.model.likelihood)
+    for warning in warnings_of(found):
+        say(f"warning: {warning}", err=True)
+    if not given["quiet"]:
+        said = {"schema": found}
+        say(json_bytes(said).decode() if given["log_json"] else told(found), err=True)
 
 
 def pace_of(given: dict[str, Any]) -> Pace:
@@ -223,6 +235,9 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns,
+        "schema": understood(
+            schema, model.posterior.model.likelihood if rows else model.likelihood
+        ),
         "learnt": model.learnt() if rows > 0 else {},
         **({"staleness": staleness, "block_rows": settings.block_rows} if staleness > 0 else {}),
     }

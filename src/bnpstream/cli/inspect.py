@@ -19,6 +19,7 @@ from bnpstream.mixture import survivor
 from bnpstream.runs.description import ClusterDescription, TopicDescription
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
+from bnpstream.runs.understanding import told, understood
 from bnpstream.sources.files.lines import read_lines
 
 HEADS = ("means", "unusual"), ("distinctive", "most likely")
@@ -49,7 +50,13 @@ def run_evaluate(
         lines = read_lines(labels)
         truth = np.array([line.decode(errors="backslashreplace") for line in lines], np.str_)
     records = source_for(fitted, source or ["-"], format=format)
-    (print_json if as_json else print_numbers)(asdict(evaluate(fitted, records, truth)))
+    found = understood(records.schema, fitted.model.posterior.model.likelihood)
+    say(told(found), err=True)
+    scores = asdict(evaluate(fitted, records, truth))
+    if as_json:
+        print_json(scores | {"schema": found})
+    else:
+        print_numbers(scores)
 
 
 def run_predict(
@@ -244,9 +251,10 @@ def run_report(run: Path, out: Path | None, image: str | None) -> None:
             raise ValueError(f"--image {image}: give HEIGHTxWIDTH, such as 8x8")
         shape = (int(sides[0]), int(sides[1]))
     from bnpstream.report import write_report  # needs matplotlib and jinja2
+    from bnpstream.report.clusters import LISTED
 
     path = write_report(
-        fitted.describe(n_features=20, image_shape=shape, with_tree=True),
+        fitted.describe(n_features=20, image_shape=shape, with_tree=True, listed=LISTED),
         out or run / "report.html",
     )
     Page().print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -22,7 +22,7 @@ from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.csv_records import CsvLines, cut_fields
 from bnpstream.sources.formats.fields import Fields
 from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, Parsed
-from bnpstream.sources.formats.schemas import schema_of_columns
+from bnpstream.sources.formats.schemas import differs, schema_of_columns
 from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["CsvReader", "TsvReader"]
@@ -75,7 +75,12 @@ class CsvReader(LineReader):
             for i, name in enumerate(names)
             if name
         }
-        schema = schema_of_columns(cls.format, found, options, file)
+
+        def differing(labels: list[str]) -> list[str]:
+            cells = dict(zip(names, zip(*records, strict=True), strict=True))
+            return [name for name in labels if differs(map(_label_of, cells[name]))]
+
+        schema = schema_of_columns(cls.format, found, options, file, differing)
         return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
 
     def cut(self) -> CsvLines:
@@ -238,8 +243,12 @@ def _read_truth(name: str, cell: str) -> bool | None:
     return truth
 
 
-def _read_label(name: str, cell: str) -> str | None:
+def _label_of(cell: str) -> str | None:
     return None if _is_missing(cell) else cell
+
+
+def _read_label(name: str, cell: str) -> str | None:
+    return _label_of(cell)
 
 
 def _number_or_text(cell: str) -> float | str:

@@ -24,7 +24,7 @@ from bnpstream.sources.formats.record_reader import (
     Parsed,
     decode,
 )
-from bnpstream.sources.formats.schemas import schema_of_columns
+from bnpstream.sources.formats.schemas import differs, schema_of_columns
 from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import Options, Schema, UnusableError
 
@@ -58,7 +58,12 @@ class JsonLinesReader(LineReader):
             found: list[Any] = [record.get(name) for record in records]
             return commonest_length(len(x) for x in found if _type_of(x) == "vector")
 
-        return schema_of_columns(cls.format, _column_types(records), options, file, vector_length)
+        def differing(labels: list[str]) -> list[str]:
+            columns = {name: [record.get(name) for record in records] for name in labels}
+            return [name for name in labels if differs(filter(_is_string, columns[name]))]
+
+        found = _column_types(records)
+        return schema_of_columns(cls.format, found, options, file, differing, vector_length)
 
     def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
         """Add the records of lines: texts with ids many at a time, all others one by one."""
@@ -153,6 +158,10 @@ def _sound(lines: list[bytes]) -> list[dict[str, Any]]:
         with suppress(UnusableError):
             records.append(_load(line))
     return records
+
+
+def _is_string(value: Any) -> bool:
+    return type(value) is str
 
 
 def _type_of(value: Any) -> str | None:
