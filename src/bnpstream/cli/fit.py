@@ -214,6 +214,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     if schema.types is not None and schema.names is not None:
         columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
+    likelihood = model.posterior.model.likelihood if rows > 0 else model.likelihood
     topics = topics_of(model, schema.names) if rows > 0 else []
     tokens, settings = feed.journal.n_tokens, model.stream.settings
     staleness = settings.staleness
@@ -235,9 +236,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns,
-        "schema": understood(
-            schema, model.posterior.model.likelihood if rows else model.likelihood
-        ),
+        "schema": understood(schema, likelihood),
         "learnt": model.learnt() if rows > 0 else {},
         **({"staleness": staleness, "block_rows": settings.block_rows} if staleness > 0 else {}),
     }
