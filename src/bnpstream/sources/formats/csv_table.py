@@ -77,8 +77,9 @@ class CsvReader(LineReader):
         }
 
         def differing(labels: list[str]) -> list[str]:
-            cells = dict(zip(names, zip(*records, strict=True), strict=True))
-            return [name for name in labels if differs(map(_label_of, cells[name]))]
+            at = {name: i for i, name in enumerate(names)}
+            cells = {name: [_label_of(record[at[name]]) for record in records] for name in labels}
+            return [name for name in labels if differs(cells[name])]
 
         schema = schema_of_columns(cls.format, found, options, file, differing)
         return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
