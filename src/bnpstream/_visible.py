@@ -3,8 +3,7 @@
 import re
 from typing import Any
 
-# C0, DEL and C1; line and paragraph separators; marks that turn the direction of all that follows.
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tabs and line ends, DEL, C1
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _CONTROL_OR_SPACE = re.compile(f"[{_CONTROLS}\t\n]")
 
@@ -23,8 +22,8 @@ def visible(value: Any, *, in_line: bool = False) -> str:
     --------
     >>> print(visible("a\x1b[31mb\tc"))
     a\x1b[31mb	c
-    >>> print(visible("a\tb\u202ec", in_line=True))
-    a\tb\u202ec
+    >>> print(visible("a\tb\x9bc", in_line=True))
+    a\tb\x9bc
     """
     text = str(value)
     if text.isprintable():  # nearly always

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from bnpstream.cli import app
 from bnpstream.cli.output import json_bytes
 
-BAD = "\x1b[31m\x07\x9b\x7f\u202e"
-SHOWN = r"\x1b[31m\x07\x9b\x7f\u202e"
+BAD = "\x1b[31m\x07\x9b\x7f"
+SHOWN = r"\x1b[31m\x07\x9b\x7f"
 
 
 def bnpstream(*arguments, code=0):

@@ -20,6 +20,8 @@ CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 BATCHES, BLOCKS = (1, 3, 1024), (1, 2, 3, 7, 4096)
 LONGEST = 80
 """Bytes of a line at most, so that small files have lines that are too long."""
+MOST = 2000
+"""Records of a file that are looked at: a header may announce a million."""
 SECONDS = 20
 """Longer than this is never."""
 PIECES = [b"", b"\0", b"\xff", b"\n", b"\r\n", b" ", b'"', b",", b":", b"-1", b"1e999", b"nan"]
@@ -61,12 +63,16 @@ def reading(path: Path, batch_rows: int, start=None, schema=None) -> tuple[list,
         source = open_source(str(path), options_for(path), schema)
         for records, position in source.batches(batch_rows, start):
             rows = records.rows
-            rows = rows.toarray().tolist() if hasattr(rows, "toarray") else list(rows)
+            if hasattr(rows, "indptr"):  # there may be millions of columns
+                inside = [slice(*rows.indptr[i : i + 2]) for i in range(rows.shape[0])]
+                rows = [[rows.indices[at].tolist(), rows.data[at].tolist()] for at in inside]
             rows = [row.tolist() if hasattr(row, "tolist") else dict_or_list(row) for row in rows]
             taken = zip(records.numbers, records.ids, rows, strict=True)
             now = [(number, id_, repr(row)) for number, id_, row in taken]
             now += [(one.record, one.line, one.reason) for one in records.rejects]
             found += [(*one, position) for one in sorted(now, key=lambda one: one[0])]
+            if len(found) > MOST:
+                break
     except (ValueError, OSError) as error:
         if path.name not in str(error):
             raise RuntimeError("an error does not name the file") from error
@@ -88,9 +94,11 @@ def check(path: Path) -> None:
     Records are numbered without gaps, and what is wrong is a reject or an error that names a file.
     """
     whole, error = reading(path, BATCHES[-1])
+    if len(whole) > MOST:
+        return
     for batch_rows in BATCHES[:-1]:
         found, other = reading(path, batch_rows)
-        assert [one[:3] for one in found] == [one[:3] for one in whole]
+        assert _plain(found) == _plain(whole)
         assert other == error
     assert sorted({one[0] for one in found}) == list(range(len({one[0] for one in found})))
     if error is not None or not found:
@@ -100,8 +108,15 @@ def check(path: Path) -> None:
     for _, _, _, position in found[:20]:
         rest, failed = reading(path, 2, position, schema)
         assert failed is None
-        behind = [one[:3] for one in found if one[0] >= position["records"]]
-        assert [one[:3] for one in rest if one[0] >= position["records"]] == behind
+        n = position["records"]
+        assert _plain(one for one in rest if one[0] >= n) == _plain(
+            one for one in found if one[0] >= n
+        )
+
+
+def _plain(found: list) -> list:
+    """Return records and rejects in one order; a line may be left out of an earlier record."""
+    return sorted((number, repr(more), text) for number, more, text, _ in found)
 
 
 def check_blocks(path: Path) -> None:

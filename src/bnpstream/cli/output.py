@@ -11,7 +11,7 @@ import orjson
 
 from bnpstream._visible import visible
 
-_RAW_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+_RAW_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
 """What JSON leaves as it is, in UTF-8; see `visible`."""
 
 

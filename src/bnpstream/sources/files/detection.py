@@ -55,7 +55,8 @@ _MAGIC = {
 _OBJECT = re.compile(rb"\s*\{\s*[\"}]")
 _WHOLE = re.compile(rb"\s*[0-9]+\s*")
 _TRIPLE = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
-_NUMBER = rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+# In one way only: where digits could be cut in several, a long line would take for ever.
+_NUMBER = rb"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _COUNTS = re.compile(rb"\s*([0-9]{1,18})((?:\s+[0-9]+:[0-9]+)*)\s*")
 _FEATURES = re.compile(
     rb"\s*%b(?:,%b)*(?:\s+qid:[0-9]+)?(?:\s+[0-9]+:%b)*\s*(?:#.*)?" % ((_NUMBER,) * 3)
@@ -108,6 +109,8 @@ def guess_delimiter(lines: list[str]) -> tuple[str, float]:
             lengths = Counter(map(len, csv.reader(lines, delimiter=delimiter)))
         except csv.Error:
             continue
+        if not lengths:
+            break
         n_fields, n_lines = lengths.most_common(1)[0]
         if n_fields > 1:
             best = max(best, (n_lines / lengths.total(), n_fields, delimiter))
