@@ -7,7 +7,7 @@ READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 LOG := .venv/test-rest.log
 
-.PHONY: demo test test-package test-rest check bench clean docs lint
+.PHONY: demo test test-package test-rest check soak bench clean docs lint
 
 demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
@@ -39,6 +39,21 @@ docs: $(READY)
 check: test
 	$(BIN)/python -m pytest -m slow tests
 	$(BIN)/python benchmarks/gate.py
+
+# Faults at every point, forged states, and spoilt files for MINUTES (docs/reliability.md).
+MINUTES ?= 10
+SHIM := .venv/fault_shim.so
+
+soak: $(READY)
+	cc -shared -fPIC -o $(SHIM) tests/faults/fault_shim.c -ldl
+	set -e; for model in growing window passes; do \
+		rm -rf .venv/faults; mkdir .venv/faults; \
+		LD_PRELOAD=$(CURDIR)/$(SHIM) $(BIN)/python tests/faults/fault_points.py .venv/faults $$model 1; \
+	done
+	set -e; for model in window fading prefix table learner rounds words rare topics; do \
+		$(BIN)/python tests/faults/forging.py $$model; \
+	done
+	$(BIN)/python tests/fuzz/fuzzing.py $(MINUTES) $$(date +%s)
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -55,7 +55,8 @@ def test_python_writes_what_is_read(tmp_path, delimiter, end):
     writer.writerow(["first", "second", "third"])
     writer.writerows(rows)
     name = "a.tsv" if delimiter == "\t" else "a.csv"
-    _, found, rejects = read_text(tmp_path, name, text.getvalue(), delimiter=delimiter)
+    told = {"delimiter": delimiter, "columns": ("first", "second", "third")}
+    _, found, rejects = read_text(tmp_path, name, text.getvalue(), **told)
     assert found == [[first, float(second), third] for first, second, third in rows]
     assert rejects == []
 

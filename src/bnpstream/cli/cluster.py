@@ -5,9 +5,8 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-import typer
-
-from bnpstream.cli.fit import pace_of
+from bnpstream.cli.fit import pace_of, tell
+from bnpstream.cli.output import say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.distributed import connect
 from bnpstream.distributed.feed import SharedFeed, check_model, check_source
@@ -38,6 +37,7 @@ def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bo
         try:
             work = SharedFeed(client, feed)
             about = {"cluster": given["dask"], **_about(client, feed)}
+            tell(feed, given)
             if not given["quiet"]:
                 _announce(about)
             with (
@@ -73,10 +73,10 @@ def _about(client: Any, feed: Feed) -> dict[str, Any]:
 def _announce(about: dict[str, Any]) -> None:
     """Say where to look, and if some workers will have nothing to do."""
     if about["dashboard"] is not None:
-        typer.echo(f"dashboard: {about['dashboard']}", err=True)
+        say(f"dashboard: {about['dashboard']}", err=True)
     busy = about["staleness"] + 1
     if about["workers"] > busy:
-        typer.echo(
+        say(
             f"{about['workers']} workers, but staleness {about['staleness']} keeps only {busy} "
             f"busy: start a run with --staleness {about['workers'] - 1} to use all of them",
             err=True,

@@ -10,6 +10,8 @@ from types import FrameType
 
 import typer
 
+from bnpstream.cli.output import say
+
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
@@ -28,7 +30,7 @@ def reported() -> Iterator[None]:
         close_pipe()
         raise typer.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        typer.echo("stopped; the last checkpoint is intact", err=True)
+        say("stopped; the last checkpoint is intact", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except typer.Exit:
         raise
@@ -49,7 +51,7 @@ def reported() -> Iterator[None]:
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:
     """Say what a warning says, and not where in the package it is from."""
-    typer.echo(f"warning: {message}", err=True)
+    say(f"warning: {message}", err=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -58,7 +60,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def fail(message: str, code: int = FAILED) -> None:
     """Say what is wrong and exit."""
-    typer.echo(f"error: {message}", err=True)
+    say(f"error: {message}", err=True)
     raise typer.Exit(code)
 
 

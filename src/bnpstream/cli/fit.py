@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import typer
 
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
-from bnpstream.cli.output import print_json, print_numbers
+from bnpstream.cli.output import json_bytes, print_json, print_numbers, say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.engine.listing import topic_columns
 from bnpstream.engine.portraits import TopicPortraits
@@ -27,6 +26,7 @@ from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import PART_ROWS, STALENESS
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
+from bnpstream.runs.understanding import told, understood, warnings_of
 from bnpstream.sources import Options, Records
 from bnpstream.sources.brokers.broker import Answer as SentAnswer
 from bnpstream.storage import is_run
@@ -42,7 +42,7 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
     options = run_options(source or [], given | _blocks(given))
     if given["out"] is None:
-        typer.echo("the run will not be saved: give --out to save it", err=True)
+        say("the run will not be saved: give --out to save it", err=True)
     if given["dask"] is None:
         feed, done = _run(options, given, answer=None)
         summary = summarize(feed, given["out"], done=done)
@@ -93,21 +93,21 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
         feed, done = _run(run_options(source, given), given, answer=_answering(given))
     except BrokenPipeError:
         close_pipe()
-        typer.echo(
+        say(
             "the reader of the output has gone; continue from the last checkpoint with --resume",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
     if not given["quiet"]:
         summary = summarize(feed, given["out"], done=done)
-        typer.echo(
+        say(
             f"{summary['rows']:,} rows, {summary['topics']:,} topics, "
             f"{summary['clusters']:,} clusters, "
             f"{summary['rejects']:,} rejects, {summary['rows_per_second']:,.0f} rows/s",
             err=True,
         )
         if not done and given["out"] is not None:
-            typer.echo(_interrupted(shlex.quote(str(given["out"]))), err=True)
+            say(_interrupted(shlex.quote(str(given["out"]))), err=True)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -145,6 +145,7 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answering | None) -
         pace = replace(pace, batch_rows=PART_ROWS)
     feed = start(given["out"], options, resume=given["resume"])
     try:
+        tell(feed, given)
         feed.model.learn_by(jobs)
         with (
             Interrupts() as interrupts,
@@ -154,6 +155,16 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answering | None) -
             return feed, feed.run(pace, interrupts, progress, answering)
     finally:
         feed.close()
+
+
+def tell(feed: Feed, given: dict[str, Any]) -> None:
+    """Say before the first row what records are taken for, and warn of what is not used."""
+    found = understood(feed.source.schema, feed.model.likelihood)
+    for warning in warnings_of(found):
+        say(f"warning: {warning}", err=True)
+    if not given["quiet"]:
+        said = {"schema": found}
+        say(json_bytes(said).decode() if given["log_json"] else told(found), err=True)
 
 
 def pace_of(given: dict[str, Any]) -> Pace:
@@ -197,7 +208,7 @@ def _keyed(document: dict[str, Any]) -> SentAnswer:
 
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
-    lines = [orjson.dumps(answer) for answer in answers_of(records, model)]
+    lines = [json_bytes(answer) for answer in answers_of(records, model)]
     lines.append(b"")
     sys.stdout.buffer.write(b"\n".join(lines))
     sys.stdout.buffer.flush()
@@ -261,6 +272,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     if schema.types is not None and schema.names is not None:
         columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
+    likelihood = model.posterior.model.likelihood if rows > 0 else model.likelihood
     topics = topics_of(model, schema.names) if rows > 0 else []
     tokens, settings = feed.journal.n_tokens, model.stream.settings
     staleness = settings.staleness
@@ -282,6 +294,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
         "columns": columns,
+        "schema": understood(schema, likelihood),
         "learnt": model.learnt() if rows > 0 else {},
         **({"staleness": staleness, "block_rows": settings.block_rows} if staleness > 0 else {}),
     }
@@ -318,34 +331,34 @@ def _print(summary: dict[str, Any]) -> None:
     print_numbers(shown)
     for topic in summary["largest_topics"]:
         words = " ".join(topic["words"]) if summary["columns"] is None else topic["label"]
-        print(f"topic {topic['id']}: {topic['share']:.1%}  {words}")
+        say(f"topic {topic['id']}: {topic['share']:.1%}  {words}")
     if len(summary["largest_topics"]) < summary["topics"]:
-        print(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
+        say(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
     if summary["columns"] is not None:
         columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
-        print(f"columns: {', '.join(columns)}")
+        say(f"columns: {', '.join(columns)}")
     if summary["learnt"]:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
-        print(f"learnt: {', '.join(learnt)}")
+        say(f"learnt: {', '.join(learnt)}")
     if "staleness" in summary:
-        print(f"staleness {summary['staleness']}, blocks of {summary['block_rows']:,} rows")
+        say(f"staleness {summary['staleness']}, blocks of {summary['block_rows']:,} rows")
     if "dask" in summary:
         about, unread = summary["dask"], len(summary["dask"]["unread"])
-        print(
+        say(
             f"dask: {about['partitions']:,} partitions, {about['workers']:,} workers, "
             f"staleness {about['staleness']}"
             + (f"; {unread:,} partitions could not be read" if unread else "")
         )
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
-        print(f"{count:,} rejected: {reason}")
+        say(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:
-        print("most records were rejected: check --format, --text-field and --columns")
+        say("most records were rejected: check --format, --text-field and --columns")
     if summary["run"] is None:
-        print("the run was not saved: give --out to save it")
+        say("the run was not saved: give --out to save it")
         return
     run = shlex.quote(summary["run"])
     lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]
     if not summary["finished"]:
         lines.insert(0, _interrupted(run, summary.get("dask")))
     for line in lines:
-        print(line)
+        say(line)

@@ -10,13 +10,15 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from bnpstream.cli.output import print_json, print_numbers, write_line
+from bnpstream._visible import visible
+from bnpstream.cli.output import print_json, print_numbers, say, write_line
 from bnpstream.cli.page import Page
 from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
 from bnpstream.runs.description import ClusterDescription, TopicDescription, document_of
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
+from bnpstream.runs.understanding import told, understood
 from bnpstream.sources.files.lines import read_lines
 
 HEADS = ("means", "most unusual"), ("distinctive", "most likely")
@@ -47,7 +49,13 @@ def run_evaluate(
         lines = read_lines(labels)
         truth = np.array([line.decode(errors="backslashreplace") for line in lines], np.str_)
     records = source_for(fitted, source or ["-"], format=format)
-    (print_json if as_json else print_numbers)(asdict(evaluate(fitted, records, truth)))
+    found = understood(records.schema, fitted.model.posterior.model.likelihood)
+    say(told(found), err=True)
+    scores = asdict(evaluate(fitted, records, truth))
+    if as_json:
+        print_json(scores | {"schema": found})
+    else:
+        print_numbers(scores)
 
 
 def run_predict(
@@ -56,19 +64,20 @@ def run_predict(
     """Print where records belong: a line each."""
     fitted = _opened(run, coarse)
     if not as_json:
-        print("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty")
+        say("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty")
     given, n_found, n_rejects = source_for(fitted, source or ["-"], format=format), 0, 0
     for records, found in predict(fitted, given):
         n_found, n_rejects = n_found + len(found), n_rejects + len(records.rejects)
         for reject in records.rejects:
-            print(f"{reject.place}: {reject.reason}", file=sys.stderr)
+            say(f"{reject.place}: {reject.reason}", err=True)
         for one in found:
             if as_json:
                 others = [{"cluster": id, "probability": share} for id, share in one.alternatives]
                 write_line(one._asdict() | {"alternatives": others})
             else:
-                place = f"{one.cluster}\t{one.position}\t{one.topic}"
-                print(f"{one.record}\t{one.id}\t{place}\t{one.probability:.4f}\t{one.novelty:.4f}")
+                id, place = visible(one.id, in_line=True), f"{one.cluster}\t{one.position}"
+                shares = f"{one.probability:.4f}\t{one.novelty:.4f}"
+                say(f"{one.record}\t{id}\t{place}\t{one.topic}\t{shares}")
     sys.stdout.flush()
     if n_rejects > 0 and n_found == 0:
         raise ValueError(f"{given}: has no valid record")
@@ -165,8 +174,9 @@ def _lists(
 
 def _features(features: list[Feature], kind: str) -> str:
     if kind == "words":
-        return escape(" ".join(feature.name for feature in features))
-    return escape(", ".join(f"{feature.name} {feature.value:.3g}" for feature in features))
+        return escape(" ".join(visible(feature.name) for feature in features))
+    means = (f"{visible(feature.name)} {feature.value:.3g}" for feature in features)
+    return escape(", ".join(means))
 
 
 def _print_one(cluster: ClusterDescription, kind: str) -> None:
@@ -181,10 +191,13 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
         for head in heads:
             table.add_column(head, justify="right")
         for feature in features:
-            table.add_row(escape(feature.name), f"{feature.value:.4g}", f"{feature.lift:.3g}")
+            table.add_row(
+                escape(visible(feature.name)), f"{feature.value:.4g}", f"{feature.lift:.3g}"
+            )
         console.print(table)
     for exemplar in cluster.exemplars:
-        console.print(f"record {exemplar.id}: {exemplar.excerpt}", markup=False, highlight=False)
+        told = visible(f"record {exemplar.id}: {exemplar.excerpt}")
+        console.print(told, markup=False, highlight=False)
 
 
 def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
@@ -206,7 +219,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
             print_json({"id": id, "lives_on_as": lives_on, "events": own})
             return
         fate = "was dropped" if lives_on is None else f"is now part of cluster {lives_on}"
-        print(f"cluster {id} exists" if lives_on == id else f"cluster {id} {fate}")
+        say(f"cluster {id} exists" if lives_on == id else f"cluster {id} {fate}")
     if as_json:
         for event in events:
             write_line(event.record())
@@ -217,7 +230,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
         into = f" into {' and '.join(map(str, heirs))}" if heirs else ""
         level = "topic " if event.level == "topic" else ""
         what = f"{event.kind} of {level}{event.id}{into} ({event.mass:.2f})"
-        print(f"row {event.n_observations:,}: {what}")
+        say(f"row {event.n_observations:,}: {what}")
 
 
 def run_report(run: Path, out: Path | None, image: str | None) -> None:
@@ -230,9 +243,10 @@ def run_report(run: Path, out: Path | None, image: str | None) -> None:
             raise ValueError(f"--image {image}: give HEIGHTxWIDTH, such as 8x8")
         shape = (int(sides[0]), int(sides[1]))
     from bnpstream.report import write_report  # needs matplotlib and jinja2
+    from bnpstream.report.clusters import LISTED
 
     path = write_report(
-        fitted.describe(n_features=20, image_shape=shape, with_tree=True),
+        fitted.describe(n_features=20, image_shape=shape, with_tree=True, listed=LISTED),
         out or run / "report.html",
     )
     Page().print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -2,11 +2,17 @@
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from bnpstream._visible import visible
+
+_RAW_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
+"""What JSON leaves as it is, in UTF-8; see `visible`."""
 
 
 def prepare_streams() -> None:
@@ -19,16 +25,36 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print a line for people, on standard error if it is no result; controls are made visible."""
+    print(visible(text), file=sys.stderr if err else sys.stdout, flush=err)
+
+
 def print_json(value: Any) -> None:
     """Write one JSON document to standard output."""
     layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    sys.stdout.buffer.write(orjson.dumps(value, option=layout))
+    sys.stdout.buffer.write(json_bytes(value, layout))
     sys.stdout.buffer.flush()
 
 
 def write_line(value: Any) -> None:
     """Write a line of JSON to standard output."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.write(json_bytes(value, orjson.OPT_APPEND_NEWLINE))
+
+
+def json_bytes(value: Any, layout: int = 0) -> bytes:
+    r"""Return JSON in which all control characters are escapes, also those that need not be.
+
+    Examples
+    --------
+    >>> json_bytes("a\x1b\x9b")
+    b'"a\\u001b\\u009b"'
+    """
+    return _RAW_CONTROL.sub(_escaped, orjson.dumps(value, option=layout))
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 def print_numbers(numbers: dict[str, Any]) -> None:
@@ -40,7 +66,7 @@ def print_numbers(numbers: dict[str, Any]) -> None:
     }
     names, values = max(map(len, shown)), max(map(len, shown.values()))
     for name, value in shown.items():
-        print(f"{name:{names}}  {value:>{values}}")
+        say(f"{name:{names}}  {value:>{values}}")
 
 
 def _shown(value: Any) -> str:

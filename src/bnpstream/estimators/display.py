@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpstream._visible import visible
+
 CLUSTERS, WORDS, COLUMNS = 10, 6, 3
 """What a glance can take in."""
 LONGEST_NAME = 40
@@ -74,7 +76,7 @@ def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
 
 def _name(feature: Any) -> str:
     """Return a name as HTML, whatever is in it: cut, escaped, with its own direction."""
-    text = str(feature)
+    text = visible(feature)
     if len(text) > LONGEST_NAME:
         text = text[: LONGEST_NAME - 1] + "…"
     return f"<bdi>{escape(text)}</bdi>"

@@ -118,7 +118,7 @@ def evidence(units: Units, found: Grouping) -> float:
 
         log joint + log p(tables) - max_m log p(tables | m) - sum_i log p(z_i | z_-i).
     """
-    drawn = np.asarray(units.tables.sum(axis=0)).ravel()
+    drawn: Any = np.asarray(units.tables.sum(axis=0)).ravel()
     doubt = 0.0
     if found.n_topics > 1:
         sums = units.sums(found.topics, found.n_topics)

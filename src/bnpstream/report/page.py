@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bnpstream._visible import visible
 from bnpstream.report.charts import bins_of, charts_of
 from bnpstream.report.clusters import LISTED, bar_lengths, rows_of
 from bnpstream.report.groups import groups_of
@@ -102,12 +103,18 @@ def environment(*folders: Path) -> Environment:
         loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_harmless,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     for phrase in (excerpt, number, percent, setting, times, whole, word):
         made.filters[phrase.__name__] = phrase
     return made
+
+
+def _harmless(value: Any) -> Any:
+    """Return what goes into the page, whatever words and records are made of."""
+    return visible(value) if type(value) is str else value
 
 
 def _facts(run: RunDescription) -> Iterator[Fact]:

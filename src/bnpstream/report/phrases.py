@@ -5,10 +5,9 @@ from typing import Any
 
 import orjson
 
-_CONTROLS = dict.fromkeys(
-    (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
-) | dict.fromkeys(map(ord, "\t\n\r"), " ")
-"""Characters that are not shown but change how others are: among them the direction of text."""
+from bnpstream._visible import visible
+
+_SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")
 LONGEST_WORD = 40
 LONGEST_EXCERPT = 200
 LONGEST_SETTING = 400
@@ -97,13 +96,13 @@ def shorten(text: str, length: int) -> str:
     >>> shorten("one\ntwo", 7)
     'one two'
     """
-    text = text[: length + 1].translate(_CONTROLS)
+    text = visible(text[: length + 1].translate(_SPACES))
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def word(name: object) -> str:
     """Return what a word, a column or a record is called, if need be shortened."""
-    return shorten(str(name), LONGEST_WORD)
+    return shorten(visible(name), LONGEST_WORD)
 
 
 def excerpt(text: str) -> str:

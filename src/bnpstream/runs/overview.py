@@ -29,6 +29,8 @@ from bnpstream.runs.trend import recent_growth
 from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
 
+MOST_IN_TREE = 3000
+"""Clusters of a tree that people look at; finding it takes long where there are more."""
 LEVELS, GROUPS = (5, 20, 80), 20
 """Where the tree of a description is cut, and where it is best."""
 
@@ -156,6 +158,7 @@ class Run:
         image_shape: tuple[int, int] | None = None,
         *,
         with_tree: bool = False,
+        listed: int | None = None,
     ) -> RunDescription:
         """Return what the run found.
 
@@ -166,7 +169,9 @@ class Run:
         image_shape : (height, width), optional
             Rows are images of this shape.
         with_tree : bool
-            Whether to say how clusters form groups.
+            Whether to say how clusters form groups, unless they are too many.
+        listed : int, optional
+            Heaviest clusters that are described; of the others only weights and sizes are told.
         """
         model, saved, trend = self.model, self.checkpoint, self.journal.trend
         posterior = model.posterior
@@ -186,6 +191,7 @@ class Run:
                     f"--image {height}x{width} is {height * width} pixels, but rows have "
                     f"{means.shape[1]} columns"
                 )
+        shown = len(ids) if listed is None else listed
         masses, topics = posterior.state.masses[posterior.order], self.portraits.ids
         clusters = [
             ClusterDescription(
@@ -193,14 +199,14 @@ class Run:
                 float(weights[k]),
                 float(masses[k]),
                 min((born[i] for i in self.members[int(ids[k])] if i in born), default=None),
-                *features.of(int(k), n_features),
-                self._exemplars([int(ids[k])]),
-                self._trend([int(ids[k])]),
+                *(features.of(int(k), n_features) if place < shown else ([], [])),
+                self._exemplars([int(ids[k])]) if place < shown else [],
+                self._trend([int(ids[k])]) if place < shown else [],
                 None if means is None else means[k].tolist(),
                 len(self.members[int(ids[k])]),
                 int(topics[k]),
             )
-            for k in order
+            for place, k in enumerate(order)
         ]
         widths = np.diff([0, *trend.ends()])
         return RunDescription(
@@ -287,7 +293,7 @@ class Run:
     def _tree(self, n_features: int, *, pixels: bool) -> TreeDescription | None:
         """Return the tree of merges and its groups at a few levels; None for a few clusters."""
         wanted = [n for n in LEVELS if n < self.model.n_clusters]
-        if not wanted:
+        if not wanted or self.model.n_clusters > MOST_IN_TREE:
             return None
         tree = self.model.posterior.merge_tree(min(GROUPS, wanted[-1]))
         levels: list[list[GroupDescription]] = []

@@ -75,6 +75,8 @@ def source_for(run: Run, paths: list[str], **changes: Any) -> Source:
     if wanted == run.schema.format:
         fields = {role: name for role, name in run.schema.fields.items() if role != "time"}
         schema = replace(run.schema, fields=fields)
+    elif run.schema.kind == "table" and "vector" not in run.schema.fields:
+        options = replace(options, columns=run.schema.names)  # what was left out stays so
     return open_source(paths, options, schema)
 
 

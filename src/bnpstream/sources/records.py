@@ -226,6 +226,8 @@ class Schema:
         "time". A CSV file adds its "delimiter", and "header" where it has one.
     ngrams : int
         Up to so many words in a row of a text are a word too.
+    left_out : dict
+        Columns that a table could have and does not, with the reason.
     """
 
     format: str
@@ -235,3 +237,4 @@ class Schema:
     types: tuple[str, ...] | None = None
     fields: dict[str, str] = field(default_factory=dict)
     ngrams: int = 1
+    left_out: dict[str, str] = field(default_factory=dict)

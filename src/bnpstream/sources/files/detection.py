@@ -13,6 +13,7 @@ import orjson
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import first_lines
+from bnpstream.sources.options import Options
 
 __all__ = ["guess_delimiter", "guess_format"]
 
@@ -54,15 +55,18 @@ _MAGIC = {
 _OBJECT = re.compile(rb"\s*\{\s*[\"}]")
 _WHOLE = re.compile(rb"\s*[0-9]+\s*")
 _TRIPLE = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
-_NUMBER = rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+# In one way only: where digits could be cut in several, a long line would take for ever.
+_NUMBER = rb"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _COUNTS = re.compile(rb"\s*([0-9]{1,18})((?:\s+[0-9]+:[0-9]+)*)\s*")
 _FEATURES = re.compile(
     rb"\s*%b(?:,%b)*(?:\s+qid:[0-9]+)?(?:\s+[0-9]+:%b)*\s*(?:#.*)?" % ((_NUMBER,) * 3)
 )
 
 
-def guess_format(file: ByteReader) -> str:
+def guess_format(file: ByteReader, max_line_bytes: int = Options.max_line_bytes) -> str:
     """Return the name of the format of a file; bytes are only looked at.
+
+    Lines that are too long say little, unless there are no others.
 
     Raises
     ------
@@ -78,7 +82,7 @@ def guess_format(file: ByteReader) -> str:
     named = _by_name(file.path)
     if named is None and b"\0" in head:
         raise ValueError(f"{file.path}: the format is not known: give --format")
-    lines = first_lines(file, at_most=PEEKED_LINES)
+    lines = first_lines(file, at_most=PEEKED_LINES, max_bytes=max_line_bytes) or [head]
     certain = _by_lines(lines, named)
     if certain is not None:
         return certain
@@ -105,6 +109,8 @@ def guess_delimiter(lines: list[str]) -> tuple[str, float]:
             lengths = Counter(map(len, csv.reader(lines, delimiter=delimiter)))
         except csv.Error:
             continue
+        if not lengths:
+            break
         n_fields, n_lines = lengths.most_common(1)[0]
         if n_fields > 1:
             best = max(best, (n_lines / lengths.total(), n_fields, delimiter))

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 from os import PathLike
 from typing import NamedTuple
 
@@ -11,6 +10,9 @@ from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.records import BEGINNING, Reject, beginning
 
 __all__ = ["Block", "LineBlocks", "Lines", "first_lines", "read_lines", "unexpected_line"]
+
+_LOOK_BYTES = 16 * BLOCK_BYTES
+"""Bytes that live input is looked at for a line."""
 
 
 class Block(NamedTuple):
@@ -166,6 +168,11 @@ class Lines:
         return True
 
     @property
+    def may_be_entered(self) -> bool:
+        """Return whether reading can go on from the line after this one."""
+        return True
+
+    @property
     def began(self) -> int:
         """Return the number of the line that the last record began with."""
         return self.number
@@ -190,33 +197,82 @@ class Lines:
         raise too_short(self._file.path, self.number, "lines", start.line)
 
 
-def first_lines(file: ByteReader, *, at_least: int = 1, at_most: int | None = None) -> list[bytes]:
-    """Return the first whole lines of a file that are not blank, without taking them.
+def first_lines(
+    file: ByteReader, *, at_least: int = 1, at_most: int | None = None, max_bytes: int | None = None
+) -> list[bytes]:
+    """Return the first whole lines of a file that can be records, without taking them.
+
+    Blank lines are left out, and so are those that are too long. Where a look ahead shows nothing
+    else, a file is opened once more and read on, in bounded memory.
 
     Parameters
     ----------
     file : ByteReader
         The bytes.
     at_least : int
-        Lines that live input is waited for.
+        Lines that are wanted: live input is waited for, other files are read on.
     at_most : int, optional
-        Lines that are enough; None for all.
+        Lines that are enough; None for all that a look ahead shows.
+    max_bytes : int, optional
+        Bytes of a line at most.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If all lines are blank.
     """
-    for n_bytes in (BLOCK_BYTES, 16 * BLOCK_BYTES):
-        found = file.peek(n_bytes, lines=at_least)
+    fit, is_filled = _looked_at(file, BLOCK_BYTES, at_least, max_bytes)
+    if len(fit) < at_least and not file.ended:
+        if file.is_live or file.path == "-":
+            fit, is_filled = _looked_at(file, _LOOK_BYTES, at_least, max_bytes)
+        else:
+            with ByteReader(file.path) as again:
+                fit, is_filled = _searched(again, at_least, max_bytes or _LOOK_BYTES)
+    if not is_filled:
+        raise ValueError(f"{file.path}: there is no record: it is empty")
+    return fit[:at_most]
+
+
+def _looked_at(
+    file: ByteReader, n_bytes: int, at_least: int, max_bytes: int | None
+) -> tuple[list[bytes], bool]:
+    """Return the lines at the beginning that fit, and whether there is more than blanks."""
+    found, fit, n_lines = b"", list[bytes](), at_least
+    while True:
+        try:
+            found = file.peek(n_bytes, lines=n_lines)
+        except ValueError:
+            if not found:
+                raise
+            return fit, bool(found.strip())  # `read` will come to the damage
         lines = found.removeprefix(BYTE_ORDER_MARK).split(b"\n")
         if not file.ended or len(found) == n_bytes:
             lines.pop()  # it may go on
-        filled = (line.removesuffix(b"\r") for line in lines if line.strip())
-        if kept := list(islice(filled, at_most)):
-            return kept
-    what = f"no line ends in the first {n_bytes} bytes" if found.strip() else "it is empty"
-    raise ValueError(f"{file.path}: there is no record: {what}")
+        fit = _fit(lines, max_bytes)
+        if len(fit) >= at_least or file.ended or len(found) == n_bytes:
+            return fit, bool(found.strip())
+        n_lines = len(lines) + 1  # the next one of a feed is waited for
+
+
+def _searched(file: ByteReader, at_least: int, max_bytes: int) -> tuple[list[bytes], bool]:
+    """Return the first lines of a file that fit, and whether there is more than blanks."""
+    fit: list[bytes] = []
+    size, is_filled = 0, False
+    for block in LineBlocks(file, max_bytes):
+        if block.text.isspace():
+            continue
+        is_filled = True
+        fit += _fit(block.text.removeprefix(BYTE_ORDER_MARK).split(b"\n"), max_bytes)
+        size += len(block.text)
+        if len(fit) >= at_least and size >= BLOCK_BYTES:
+            break
+    return fit, is_filled
+
+
+def _fit(lines: list[bytes], max_bytes: int | None) -> list[bytes]:
+    """Return the lines that are neither blank nor too long, without their ends."""
+    filled = (line.removesuffix(b"\r") for line in lines if line.strip())
+    return [line for line in filled if max_bytes is None or len(line) <= max_bytes]
 
 
 def read_lines(path: str | PathLike[str]) -> list[bytes]:

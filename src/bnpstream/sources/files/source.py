@@ -129,7 +129,7 @@ class FileSource(Source):
             what = "it is empty" if len(self.paths) == 1 else "it is empty, and so are the others"
             raise ValueError(f"{self._call(0)}: there is nothing to read: {what}")
         try:
-            name = self.options.format or guess_format(file)
+            name = self.options.format or guess_format(file, self.options.max_line_bytes)
             reader = reader_class(name)
             schema = reader.find_schema(file, self.options)
             if self.options.time_field is not None and "time" not in schema.fields:

@@ -4,6 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class ArrayStream:
         with _reporting(path):
             try:
                 shape, _, self.dtype = _HEADERS[npy.read_magic(file)](file)
-            except (KeyError, ValueError) as error:
+            except (KeyError, SyntaxError, TokenError, TypeError, ValueError) as error:
                 raise ValueError(f"{path}: not an array of numbers ({error})") from error
         self.size = int(np.prod(shape, dtype=object))
         if self.dtype.hasobject:

@@ -6,7 +6,7 @@ have their index at the end and need a plain file.
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import BufferedReader, RawIOBase
@@ -22,6 +22,7 @@ from bnpstream.sources.formats.arrow_cells import (
     cells_of,
     checked,
     column_types,
+    differing_columns,
     errors_named,
     pyarrow,
     times_of,
@@ -135,7 +136,7 @@ class ParquetReader(ColumnReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
         with _open_parquet(file) as parquet:
-            first = _first_rows(parquet, options.vector_field)
+            first = partial(_first_rows, parquet)
             return _schema_of(cls.format, parquet.schema_arrow, first, options, file)
 
     @classmethod
@@ -186,15 +187,15 @@ class ArrowReader(ColumnReader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the columns are."""
         pa = pyarrow()
-        first: Iterator[Any]
+        first: Callable[[list[str]], Iterator[Any]]
         with errors_named(file.path):
             if _is_file_format(file):
                 with pa.memory_map(file.path) as mapped:
                     opened = pa.ipc.open_file(mapped)
-                    first = map(opened.get_batch, range(opened.num_record_batches))
+                    first = partial(_stored_batches, opened)
                     return _schema_of(cls.format, opened.schema, first, options, file)
             head = pa.py_buffer(file.peek())
-            first = _first_batches(head)
+            first = partial(_first_batches, head)
             return _schema_of(cls.format, pa.ipc.read_schema(head), first, options, file)
 
     def chunks(self, start: int) -> Iterator[Any]:
@@ -226,22 +227,32 @@ class ArrowReader(ColumnReader):
 
 
 def _schema_of(
-    format: str, schema: Any, first: Iterator[Any], options: Options, file: ByteReader
+    format: str,
+    schema: Any,
+    first: Callable[[list[str]], Iterator[Any]],
+    options: Options,
+    file: ByteReader,
 ) -> Schema:
-    """Return what the columns are; vectors of no fixed size are looked at in the first rows."""
-    length = partial(vector_length, schema, first)
-    return schema_of_columns(format, column_types(schema), options, file, length)
+    """Return what the columns are; the first rows tell of strings, and of vectors of any size."""
+    length, differing = partial(vector_length, schema, first), partial(differing_columns, first)
+    return schema_of_columns(format, column_types(schema), options, file, differing, length)
 
 
-def _first_rows(parquet: Any, name: str | None) -> Iterator[Any]:
-    yield from parquet.iter_batches(batch_size=_READ_ROWS, columns=[name])
+def _first_rows(parquet: Any, names: list[str]) -> Iterator[Any]:
+    yield from parquet.iter_batches(batch_size=_READ_ROWS, columns=names)
 
 
-def _first_batches(head: Any) -> Iterator[Any]:
-    """Yield the record batches that are whole at the beginning of a stream."""
+def _stored_batches(opened: Any, names: list[str]) -> Iterator[Any]:
+    for i in range(opened.num_record_batches):
+        yield opened.get_batch(i).select(names)
+
+
+def _first_batches(head: Any, names: list[str]) -> Iterator[Any]:
+    """Yield columns of the record batches that are whole at the beginning of a stream."""
     pa = pyarrow()
     with suppress(pa.ArrowException, OSError):
-        yield from pa.ipc.open_stream(head)
+        for chunk in pa.ipc.open_stream(head):
+            yield chunk.select(names)
 
 
 class _Raw(RawIOBase):

@@ -1,12 +1,14 @@
 """Cells of Parquet and Arrow: checked before they are touched, and then plain Python values."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
+from bnpstream.sources.formats.record_reader import PEEKED_RECORDS
+from bnpstream.sources.formats.schemas import differs
 from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import UnusableError
 
@@ -14,6 +16,7 @@ __all__ = [
     "cells_of",
     "checked",
     "column_types",
+    "differing_columns",
     "errors_named",
     "pyarrow",
     "times_of",
@@ -127,15 +130,39 @@ def _lengths(column: Any) -> list[int | None]:
     return found
 
 
-def vector_length(schema: Any, first: Iterator[Any], name: str) -> int | None:
+def differing_columns(first: Callable[[list[str]], Iterator[Any]], names: list[str]) -> list[str]:
+    """Return which columns of strings are different in nearly every of the first rows.
+
+    Parameters
+    ----------
+    first : callable
+        Yields record batches with the columns that it is given.
+    names : list of str
+        Of columns.
+    """
+    cells: dict[str, list[Any]] = {name: [] for name in names}
+    n_rows = 0
+    for chunk in first(names) if names else ():
+        chunk = checked(chunk.slice(0, PEEKED_RECORDS - n_rows))
+        for name, column in cells.items():
+            column += chunk.column(name).to_pylist()
+        n_rows += chunk.num_rows
+        if n_rows == PEEKED_RECORDS:
+            break
+    return [name for name, column in cells.items() if differs(column)]
+
+
+def vector_length(
+    schema: Any, first: Callable[[list[str]], Iterator[Any]], name: str
+) -> int | None:
     """Return how many numbers the vectors of a column have.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         Says it of lists of a fixed size.
-    first : iterator
-        Yields record batches; of other lists the first rows tell.
+    first : callable
+        Yields record batches with the columns that it is given; of other lists the first rows tell.
     name : str
         Of the column.
     """
@@ -144,10 +171,10 @@ def vector_length(schema: Any, first: Iterator[Any], name: str) -> int | None:
     type_ = schema.field(name).type
     if pyarrow("pyarrow.types").is_fixed_size_list(type_):
         return int(type_.list_size) or None
-    chunk = next((chunk for chunk in first if chunk.num_rows > 0), None)
+    chunk = next((chunk for chunk in first([name]) if chunk.num_rows > 0), None)
     if chunk is None:
         return None
-    lengths = _lengths(checked(chunk.select([name])).column(name))
+    lengths = _lengths(checked(chunk).column(name))
     return commonest_length(length or 0 for length in lengths)
 
 

@@ -55,11 +55,17 @@ class CsvLines(Lines):
 
     def look_ahead(self, *, at_least: int = 1) -> Iterator[bytes]:
         """Yield the first records of the file without taking them."""
-        self._lines, self._looks_ahead = first_lines(self._file, at_least=at_least)[::-1], True
+        lines = first_lines(self._file, at_least=at_least, max_bytes=self._max_bytes)
+        self._lines, self._looks_ahead = lines[::-1], True
         return iter(self)
 
     def _take_block(self) -> bool:
         return not self._looks_ahead and super()._take_block()
+
+    @property
+    def may_be_entered(self) -> bool:
+        """Return whether reading can go on here, the header being behind."""
+        return not self._header_due
 
     @property
     def began(self) -> int:
@@ -77,7 +83,7 @@ class CsvLines(Lines):
                 self._header_due = self._take_header is not None
             if b'"' in record:
                 record = self._close(record)
-            if self._header_due and record.strip():
+            if self._header_due and record.strip() and len(record) <= self._max_bytes:
                 self._header_due = False
                 assert self._take_header is not None
                 self._take_header(record)
@@ -87,11 +93,21 @@ class CsvLines(Lines):
     def _each_line(self) -> Iterator[bytes]:
         """Yield lines, those first that were put back."""
         while True:
-            if not self._again and not self._read_line():
-                return
+            if not self._again:
+                self._skip_empty()
+                if not self._read_line():
+                    return
             line, self.number, self.offset, self.begun = self._again.popleft()
             self._n_open = max(0, self._n_open - 1)
             yield line
+
+    def _skip_empty(self) -> None:
+        """Skip empty lines between records, of which there may be millions."""
+        lines = self._lines
+        while self.number > 0 and lines and not lines[-1]:
+            lines.pop()
+            self.number += 1
+            self.offset += 1
 
     def _read_line(self) -> bool:
         """Put the next line of the file behind those that were put back; False at the end."""

@@ -22,7 +22,7 @@ from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.csv_records import CsvLines, cut_fields
 from bnpstream.sources.formats.fields import Fields
 from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, Parsed
-from bnpstream.sources.formats.schemas import schema_of_columns
+from bnpstream.sources.formats.schemas import differs, schema_of_columns
 from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
 __all__ = ["CsvReader", "TsvReader"]
@@ -59,7 +59,7 @@ class CsvReader(LineReader):
             raise ValueError("counts_field is for JSON lines: name a text_field or columns")
         if options.delimiter is not None and len(options.delimiter) != 1:
             raise ValueError(f"delimiter is {options.delimiter!r}: give one character")
-        delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file)
+        delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file, options)
         records = _first_records(file, options, delimiter)
         n_fields = Counter(map(len, records)).most_common(1)[0][0]
         has_header = options.header
@@ -75,7 +75,13 @@ class CsvReader(LineReader):
             for i, name in enumerate(names)
             if name
         }
-        schema = schema_of_columns(cls.format, found, options, file)
+
+        def differing(labels: list[str]) -> list[str]:
+            at = {name: i for i, name in enumerate(names)}
+            cells = {name: [_label_of(record[at[name]]) for record in records] for name in labels}
+            return [name for name in labels if differs(cells[name])]
+
+        schema = schema_of_columns(cls.format, found, options, file, differing)
         return replace(schema, fields=schema.fields | extra | {"delimiter": delimiter})
 
     def cut(self) -> CsvLines:
@@ -130,8 +136,9 @@ class TsvReader(CsvReader):
     default_delimiter: ClassVar[str | None] = "\t"
 
 
-def _find_delimiter(file: ByteReader) -> str:
-    lines = first_lines(file, at_least=2, at_most=PEEKED_RECORDS)
+def _find_delimiter(file: ByteReader, options: Options) -> str:
+    max_bytes = options.max_line_bytes
+    lines = first_lines(file, at_least=2, at_most=PEEKED_RECORDS, max_bytes=max_bytes)
     return guess_delimiter([line.decode(errors="replace") for line in lines])[0]
 
 
@@ -237,8 +244,12 @@ def _read_truth(name: str, cell: str) -> bool | None:
     return truth
 
 
-def _read_label(name: str, cell: str) -> str | None:
+def _label_of(cell: str) -> str | None:
     return None if _is_missing(cell) else cell
+
+
+def _read_label(name: str, cell: str) -> str | None:
+    return _label_of(cell)
 
 
 def _number_or_text(cell: str) -> float | str:

@@ -26,7 +26,7 @@ from bnpstream.sources.formats.record_reader import (
     Parsed,
     decode,
 )
-from bnpstream.sources.formats.schemas import Input, schema_of_columns
+from bnpstream.sources.formats.schemas import Input, differs, schema_of_columns
 from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import Options, Schema, UnusableError
 
@@ -60,6 +60,8 @@ class JsonParser(LineParser):
         texts: list[str] = []
         ids: list[str | int | None] = []
         for i, line in enumerate(lines):
+            if not line:
+                continue
             try:
                 record = loads(line)
                 text, id_ = record[text_name], record.get(id_name)
@@ -98,7 +100,8 @@ class JsonLinesReader(LineReader, JsonParser):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the first records are; ValueError says what to do if that is unclear."""
-        return schema_of_objects(_first_records(file), options, file)
+        records = _first_records(file, options.max_line_bytes)
+        return schema_of_objects(records, options, file)
 
 
 def schema_of_objects(records: list[dict[str, Any]], options: Options, input: Input) -> Schema:
@@ -108,7 +111,12 @@ def schema_of_objects(records: list[dict[str, Any]], options: Options, input: In
         found: list[Any] = [record.get(name) for record in records]
         return commonest_length(len(x) for x in found if _type_of(x) == "vector")
 
-    return schema_of_columns("jsonl", _column_types(records), options, input, vector_length)
+    def differing(labels: list[str]) -> list[str]:
+        columns = {name: [record.get(name) for record in records] for name in labels}
+        return [name for name in labels if differs(filter(_is_string, columns[name]))]
+
+    types = _column_types(records)
+    return schema_of_columns("jsonl", types, options, input, differing, vector_length)
 
 
 def _load(line: bytes) -> dict[str, Any]:
@@ -137,19 +145,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _first_records(file: ByteReader) -> list[dict[str, Any]]:
+def _first_records(file: ByteReader, max_bytes: int) -> list[dict[str, Any]]:
     """Return the first records, without those that would be rejected; a feed is waited for one."""
-    lines = first_lines(file)[:PEEKED_RECORDS]
-    while not (records := sound_objects(lines)):
-        if file.ended or len(lines) >= PEEKED_RECORDS:
-            hint = "if they are text, give --format text"
-            if lines[0].startswith(b"["):
-                hint = "`jq -c '.[]'` makes lines of an array"
-            raise ValueError(
-                f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}"
-            )
-        lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
-    return records
+    at_least = 1
+    while True:
+        lines = first_lines(file, at_least=at_least, max_bytes=max_bytes)[:PEEKED_RECORDS]
+        if records := sound_objects(lines):
+            return records
+        if file.ended or len(lines) < at_least or len(lines) == PEEKED_RECORDS:
+            break
+        at_least = len(lines) + 1 if file.is_live else PEEKED_RECORDS
+    hint = "if they are text, give --format text"
+    if not lines:
+        hint = f"none has at most {max_bytes} bytes"
+    elif lines[0].startswith(b"["):
+        hint = "`jq -c '.[]'` makes lines of an array"
+    raise ValueError(f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}")
 
 
 def sound_objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
@@ -159,6 +170,10 @@ def sound_objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
         with suppress(UnusableError):
             records.append(_load(line))
     return records
+
+
+def _is_string(value: Any) -> bool:
+    return type(value) is str
 
 
 def _type_of(value: Any) -> str | None:

@@ -4,6 +4,7 @@ Real numbers make a table and stay as narrow as they are; whole ones are counts.
 """
 
 from collections.abc import Iterator
+from tokenize import TokenError
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,7 +94,7 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
         )
     try:
         matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, OSError, ValueError) as error:
+    except (EOFError, OSError, SyntaxError, TokenError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
         raise ValueError(

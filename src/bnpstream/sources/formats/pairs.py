@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.text.parser import Progress, parse_pairs
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.lines import Block, LineBlocks
+from bnpstream.sources.files.lines import Block, LineBlocks, first_lines
 from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.number_reader import NumberReader
 from bnpstream.sources.formats.row_builder import Building
@@ -87,10 +87,9 @@ class PairReader(NumberReader):
     @classmethod
     def survey_head(cls, file: ByteReader, options: Options) -> Survey:
         """Return what occurs in the records that a look ahead shows."""
-        ahead = file.peek()
-        until = ahead.rfind(b"\n") + 1
-        head = Block(ahead[:until] if until else ahead + b"\n", until)
-        return cls(file, cls.widest, options)._survey([head])
+        lines = first_lines(file, max_bytes=options.max_line_bytes)
+        head = b"".join(line + b"\n" for line in lines)
+        return cls(file, cls.widest, options)._survey([Block(head, len(head))])
 
     @classmethod
     def survey_file(cls, file: ByteReader, options: Options) -> Survey:

@@ -159,15 +159,18 @@ class LineReader(Reader, LineParser):
         while damage is None and (taken := lines.take(room)):
             if lines.begun != begun:
                 begun, in_file = lines.begun, 0
-            n_records = self.add(taken, lines.began - len(taken) + 1, batch)
+            number = lines.began - len(taken) + 1
+            n_records = self.add(taken, number, batch) if any(taken) else 0
             in_file, room = in_file + n_records, room - n_records
             try:
                 is_due = room == 0 or not lines.ready()
             except ValueError as error:
                 is_due, damage = True, error
             if is_due and batch:
-                offset = lines.offset if is_plain else None
-                position = Position(batch.next_number, start.file, in_file, lines.number, offset)
+                position = Position(batch.next_number, start.file, in_file)
+                if lines.may_be_entered:
+                    offset = lines.offset if is_plain else None
+                    position = position._replace(line=lines.number, offset=offset)
                 yield batch.take(), position
                 room = batch_rows - in_file % batch_rows
         if damage is not None:

@@ -11,6 +11,7 @@ from bnpstream.sources.records import Options, Schema
 __all__ = [
     "Input",
     "check_features",
+    "differs",
     "document_schema",
     "known_features",
     "number_schema",
@@ -21,6 +22,9 @@ CELL_TYPES = ("number", "truth", "label")
 _DEFAULT_COUNTS = ("counts", "words")
 MOST_TABLE_COLUMNS = 2000
 """Rows of a table are dense."""
+TELLING, NEARLY = 20, 0.9
+"""Cells that it takes to call strings no labels, and the share of them that are different then."""
+DIFFERS = "it is different in nearly every row"
 
 
 class Input(Protocol):
@@ -40,6 +44,7 @@ def schema_of_columns(
     found: Mapping[str, str | None],
     options: Options,
     file: Input,
+    differing: Callable[[list[str]], Iterable[str]],
     vector_length: Callable[[str], int | None] | None = None,
 ) -> Schema:
     """Return what records with some columns are.
@@ -47,7 +52,8 @@ def schema_of_columns(
     What the user names comes first: a vector before a text, which is then there to be looked at.
     Then a text makes documents, and counts of words do; else all
     columns but the id and the time are those of a table. Columns of which no cell was seen are left
-    out unless they are named; then they are numbers.
+    out unless they are named; then they are numbers. So are strings that are different in nearly
+    every row: they are names or texts, and no labels.
 
     Parameters
     ----------
@@ -61,6 +67,8 @@ def schema_of_columns(
         What the user said.
     file : Input
         Where they were found. In a live one a column that is named may come later.
+    differing : callable
+        Returns which of some columns of strings are different in nearly every of the first rows.
     vector_length : callable, optional
         Returns how many numbers the vectors of a column have, None if none was seen; for formats
         that have vectors.
@@ -105,7 +113,7 @@ def schema_of_columns(
         return _vector_schema(name, fields, options, file, length)
     if "text" in fields or "counts" in fields:
         return document_schema(name, fields, options)
-    return _table_schema(name, found, fields, options, file.path)
+    return _table_schema(name, found, fields, options, file.path, differing)
 
 
 def document_schema(name: str, fields: dict[str, str], options: Options) -> Schema:
@@ -142,26 +150,50 @@ def _vector_schema(
     return replace(number_schema(name, file, length, options, is_real=True), fields=fields)
 
 
+def differs(cells: Iterable[str | None]) -> bool:
+    """Return whether strings, None where missing, are different in nearly every row.
+
+    Examples
+    --------
+    >>> differs(map(str, range(20))), differs(map(str, range(19))), differs(["a", "b"] * 10)
+    (True, False, False)
+    """
+    there = [cell for cell in cells if cell is not None]
+    return len(there) >= TELLING and len(set(there)) > NEARLY * len(there)
+
+
 def _table_schema(
-    name: str, found: Mapping[str, str | None], fields: dict[str, str], options: Options, path: str
+    name: str,
+    found: Mapping[str, str | None],
+    fields: dict[str, str],
+    options: Options,
+    path: str,
+    differing: Callable[[list[str]], Iterable[str]],
 ) -> Schema:
+    left_out: dict[str, str] = {}
     if options.columns is not None:
         names = options.columns
         _check_there(names, found, path)
         unfit = [column for column in names if found[column] not in (*CELL_TYPES, None)]
     else:
-        names = tuple(
-            column
-            for column, type_ in found.items()
-            if type_ in CELL_TYPES and column not in (fields.get("id"), fields.get("time"))
-        )
+        others = [column for column in found if column not in fields.values()]
+        for column in others:
+            if found[column] not in CELL_TYPES:
+                no_cell, no_type = "no cell of it was seen", "it has values of another type"
+                left_out[column] = no_cell if found[column] is None else no_type
+        labels = [column for column in others if found[column] == "label"]
+        left_out |= dict.fromkeys(differing(labels), DIFFERS)
+        names = tuple(column for column in others if column not in left_out)
         unfit = []
     if unfit or not names:
         what = f"column {unfit[0]!r} does not hold" if unfit else "no column holds"
         hint = "; vector_field names an array of numbers" if "vector" in found.values() else ""
+        if DIFFERS in left_out.values():
+            text = next(column for column, reason in left_out.items() if reason == DIFFERS)
+            hint += f"; {text!r} differs in nearly every row: name it as text_field, or in columns"
         raise ValueError(f"{path}: {what} numbers, booleans or labels; {_listed(found)}{hint}")
     types = tuple(found[column] or "number" for column in names)
-    return Schema(name, "table", len(names), names, types, fields)
+    return Schema(name, "table", len(names), names, types, fields, left_out=left_out)
 
 
 def _check_there(columns: Iterable[str], found: Mapping[str, str | None], path: str) -> None:

@@ -31,5 +31,5 @@ class TextReader(LineReader, TextParser):
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the records are; ValueError if the file is empty."""
-        first_lines(file)
+        first_lines(file, at_most=1, max_bytes=options.max_line_bytes)
         return document_schema(cls.format, {}, options)

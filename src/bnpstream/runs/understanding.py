@@ -1,0 +1,64 @@
+"""What a run takes its records for, said before the first one is read."""
+
+from typing import Any
+
+from bnpstream.likelihoods import Likelihood
+from bnpstream.sources import Schema
+from bnpstream.sources.formats.schemas import DIFFERS
+
+SHOWN = 20
+"""Columns that are named to people."""
+_ROLES = ("text", "counts", "vector", "id", "time")
+
+
+def understood(schema: Schema, likelihood: Likelihood) -> dict[str, Any]:
+    """Return what records are, as JSON: columns and fields, and which family describes them."""
+    columns = None
+    if schema.types is not None and schema.names is not None:
+        columns = dict(zip(schema.names, schema.types, strict=True))
+    return {
+        "format": schema.format,
+        "kind": schema.kind,
+        "family": type(likelihood).__name__,
+        "n_features": schema.n_features,
+        "columns": columns,
+        "fields": {role: schema.fields[role] for role in _ROLES if role in schema.fields},
+        "left_out": schema.left_out,
+    }
+
+
+def told(found: dict[str, Any]) -> str:
+    """Return what `understood` found, for people.
+
+    Examples
+    --------
+    >>> from bnpstream.likelihoods.automatic import Automatic
+    >>> schema = Schema("csv", "table", 1, ("size",), ("number",), {"id": "name"})
+    >>> told(understood(schema, Automatic()))
+    'records: csv, table of 1 columns: size (number); id in name; family: Automatic'
+    """
+    parts = [f"records: {found['format']}, {found['kind']}"]
+    if found["n_features"] is not None:
+        parts[0] += f" of {found['n_features']:,} columns"
+    if found["columns"] is not None:
+        names = [f"{name} ({type_})" for name, type_ in found["columns"].items()]
+        parts[0] += f": {_listed(names)}"
+    parts += [f"{role} in {name}" for role, name in found["fields"].items()]
+    if found["left_out"]:
+        parts.append(f"left out: {_listed(list(found['left_out']))}")
+    return "; ".join([*parts, f"family: {found['family']}"])
+
+
+def warnings_of(found: dict[str, Any]) -> list[str]:
+    """Return what a person should know about columns that look like labels, and are not used."""
+    return [
+        f"column {name!r} is left out, as {DIFFERS}: give --text-field or --id-field {name}, or "
+        "name it in --columns"
+        for name, reason in found["left_out"].items()
+        if reason == DIFFERS
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    rest = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
