@@ -114,7 +114,8 @@ def sweep(
 def draw_auxiliary(prior: Prior, counts: Floats, start: float, rng: np.random.Generator) -> float:
     """Draw log U given the cluster sizes by slice sampling; `start` where there is no U.
 
-    Stepping out and shrinking (Neal 2003) leaves the exact conditional invariant.
+    Stepping out and shrinking (Neal 2003) leaves the exact conditional invariant. The density is
+    log-concave, so whatever lies around both ends of a slice holds all of it: steps may grow.
     """
     log_density = prior.auxiliary_log_density(counts)
     if log_density is None:
@@ -126,13 +127,15 @@ def draw_auxiliary(prior: Prior, counts: Floats, start: float, rng: np.random.Ge
     level = log_density(v) + np.log(1.0 - rng.random())
     low = v - rng.random()
     high = low + 1.0
+    step = 1.0
     while log_density(low) > level:
-        low -= 1.0
+        low, step = low - step, 2.0 * step
+    step = 1.0
     while log_density(high) > level:
-        high += 1.0
+        high, step = high + step, 2.0 * step
     while True:
         proposal = low + (high - low) * rng.random()
-        if log_density(proposal) > level:
+        if log_density(proposal) >= level:
             return float(proposal)
         if proposal < v:
             low = proposal
