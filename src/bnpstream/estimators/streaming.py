@@ -86,6 +86,10 @@ class StreamingMixture(StreamEstimator):
         the stream goes on. It never merges documents.
     merge_every : int
         Rows between merges where there is no window.
+    split_threshold : float, optional
+        Split a cluster when a revisit finds two parts of its rows whose log odds of being two
+        exceed this (``bnpstream.inference.split``): at each full window, before the later passes,
+        or in `refine`. 0 is even odds, the least. None never splits.
     max_clusters : int, optional
         Clusters at most, two at least. Before a row that finds so many, the least costly of the
         lightest clusters, one in sixteen, make room: merged into another or retired by the model's
@@ -208,6 +212,7 @@ class StreamingMixture(StreamEstimator):
         keep_sites: bool = False,
         merge_threshold: float | Literal["auto"] | None = "auto",
         merge_every: int = 1000,
+        split_threshold: float | None = None,
         max_clusters: int | None = None,
         max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",

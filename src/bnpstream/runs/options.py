@@ -51,6 +51,9 @@ class ModelOptions:
     merge_threshold: float | None = option(
         "Log odds at which clusters merge.", "0 after several passes, else no merges"
     )
+    split_threshold: float | None = option(
+        "Log odds at which revisited clusters split.", "no splits", least=0
+    )
     max_clusters: int | None = option(
         "Most clusters to keep; beyond that the cheapest to lose make room.", "no limit", least=2
     )
