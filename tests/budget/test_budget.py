@@ -226,8 +226,11 @@ def test_fit_labels_rows_by_clusters_that_are_there():
     ("options", "message"),
     [
         ({"max_clusters": 1}, "max_clusters must be a whole number >= 2, got 1"),
-        ({"max_memory": "lots"}, "max_memory must be bytes, or such as .* got 'lots'"),
-        ({"max_memory": 0}, "max_memory must be bytes, .* got 0"),
+        (
+            {"max_memory": "lots"},
+            "max_memory must be a number of bytes, or a size such as .* got 'lots'",
+        ),
+        ({"max_memory": 0}, "max_memory must be a number of bytes, .* got 0"),
         ({"max_memory": "10kB"}, "max_memory is 10,000 bytes, but .* 301 statistics takes"),
     ],
 )

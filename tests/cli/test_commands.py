@@ -127,7 +127,7 @@ def test_clusters_are_described_by_their_words(fitted):
     assert "weight" in run("clusters", fitted, "--top", "1")
     assert "record" in run("clusters", fitted, "--id", found[0]["id"])
     for never in ("999", "-1"):
-        assert "there never was" in run("clusters", fitted, "--id", never, code=1)
+        assert "no cluster had this id" in run("clusters", fitted, "--id", never, code=1)
 
 
 def test_clusters_are_merged_to_look_at(texts, tmp_path):
@@ -147,7 +147,7 @@ def test_clusters_are_merged_to_look_at(texts, tmp_path):
     lines = run("predict", fitted, texts, "--coarse", "2", "--json").splitlines()
     assert {json.loads(line)["cluster"] for line in lines} == ids
     gone = min({cluster["id"] for cluster in fine} - ids)
-    assert "it lives on as" in run("clusters", fitted, "--coarse", "2", "--id", gone, code=1)
+    assert "it is now part of" in run("clusters", fitted, "--coarse", "2", "--id", gone, code=1)
     assert run_json("evaluate", fitted, texts, "--coarse", "2")["n_clusters"] == 2
     assert run_json("clusters", fitted)["clusters"] == fine
 
@@ -239,12 +239,12 @@ def test_a_run_that_is_being_written_says_so(tmp_path):
     message = f"process {os.getpid()} is writing the run: wait"
     with begun, pytest.raises(RunError, match=message):
         read_checkpoint(tmp_path / "run")
-    with pytest.raises(RunError, match="stopped before the first one: go on with --resume"):
+    with pytest.raises(RunError, match="stopped before the first one: continue with --resume"):
         read_checkpoint(tmp_path / "run")
 
 
 def test_what_is_not_kept_is_said(texts):
-    assert "nothing was kept: give --out" in run("fit", texts)
+    assert "the run was not saved: give --out" in run("fit", texts)
 
 
 def test_strict_stops_at_the_first_bad_record(texts, tmp_path):
@@ -271,7 +271,7 @@ def test_other_settings_cannot_be_resumed_with(fitted, texts):
     message = run("fit", texts.parent / "labels.txt", "--out", fitted, "--resume", code=1)
     assert "give the same source, or another --out" in message
     message = run("fit", texts, "--out", fitted, code=1)
-    assert "there is a run already: give --resume" in message
+    assert "already holds a run: give --resume" in message
 
 
 def test_a_finished_run_that_is_resumed_stays_as_it_is(fitted):
@@ -331,12 +331,12 @@ def test_many_passes_and_a_zipped_source(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--prior", "nope"), "there is no prior 'nope'"),
+        (("--prior", "nope"), "unknown prior 'nope'"),
         (("--prior", "dp", "--tilt", "3"), "--tilt: the prior dp has no tilt"),
         (("--alpha", "0.1"), "--alpha needs a fixed vocabulary"),
         (("--likelihood", "poisson"), "--likelihood needs a fixed vocabulary"),
         (("--hash-bits", "8", "--passes", "3", "--revisit", "9"), "give one"),
-        (("--format", "nope"), "there is no format 'nope'"),
+        (("--format", "nope"), "unknown format 'nope'"),
         (("--new-cluster-threshold", "2"), "new_cluster_threshold"),
     ],
 )

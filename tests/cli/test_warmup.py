@@ -67,7 +67,7 @@ def test_what_is_warm_is_said_to_be(tmp_path):
     run("warmup", "--kind", "text")
     again = run_json("warmup", "--kind", "text")
     assert [one["compiled"] for one in again["kinds"]] == [0]
-    assert "everything was compiled before" in run("warmup", "--kind", "text", "--kind", "text")
+    assert "everything was already compiled" in run("warmup", "--kind", "text", "--kind", "text")
 
 
 def test_a_kind_that_there_is_not_is_refused():
@@ -77,4 +77,4 @@ def test_a_kind_that_there_is_not_is_refused():
 def test_loops_that_cannot_be_kept_are_an_error_with_a_way_out(monkeypatch):
     monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
     monkeypatch.setattr("bnpstream.runs.warmup.KEPT", [entry(lambda x: x)])
-    assert "set NUMBA_CACHE_DIR to a folder" in run("warmup", code=1)
+    assert "set NUMBA_CACHE_DIR to a writable folder" in run("warmup", code=1)

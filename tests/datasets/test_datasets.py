@@ -192,7 +192,7 @@ def test_find_follows_the_environment_variable(tmp_path, monkeypatch):
     assert find("corpus") == tmp_path / "corpus"
     (tmp_path / "file").touch()
     for name in ("absent", "file"):
-        message = f"no data set {name!r}: there is no folder {tmp_path / name}; set"
+        message = f"no data set {name!r}: no folder {tmp_path / name}; set"
         with pytest.raises(FileNotFoundError, match=f"{re.escape(message)}.*BNPSTREAM_DATA"):
             find(name)
 

@@ -254,7 +254,7 @@ def test_a_process_that_is_ended_leaves_what_it_had(data, number):
             _, complaint = process.communicate(timeout=300)
         if number == signal.SIGINT:
             assert process.returncode == 130
-            assert complaint.startswith("stopped; what was downloaded is kept")
+            assert complaint.startswith("stopped; run the same command again")
         have = part.stat().st_size
         assert 0 < have <= HALF
         served.stall_after = None
@@ -299,7 +299,7 @@ def test_what_is_there_is_checked_and_not_downloaded_again(data):
         assert [file.resumed_from for file in fetch("kos", base_url=served.url).files] == [None] * 2
         assert served.requests == []
         (data / "kos" / VOCAB).write_bytes(b"mine\n")
-        message = rf"{VOCAB}: is there already, but its sha256 is \w+, expected \w+: move it away"
+        message = rf"{VOCAB}: already exists, but its sha256 is \w+, expected \w+: move it away"
         with pytest.raises(FetchError, match=message):
             fetch("kos", base_url=served.url)
         assert (data / "kos" / VOCAB).read_bytes() == b"mine\n"
@@ -463,19 +463,19 @@ def test_files_stay_packed_whatever_the_server_calls_them(data):
 def test_the_commands(data, tmp_path):
     kos = run_json("datasets", "list")[0]
     assert (kos["name"], kos["folder"], kos["get"]) == ("kos", None, "bnpstream datasets fetch kos")
-    assert "not here; bnpstream datasets fetch kos" in run("datasets", "list")
+    assert "not found; bnpstream datasets fetch kos" in run("datasets", "list")
     with serving(files=FILES) as served:
         interrupt(served)
         said = run("datasets", "fetch", "kos", "--from", served.url)
-        assert f"{DOCWORD}: downloaded, the first {HALF:,} bytes by an earlier attempt" in said
-        assert f"{VOCAB}: downloaded, 0.0 MB\n  checked: its sha256 is the known one" in said
+        assert f"{DOCWORD}: downloaded, continuing after {HALF:,} bytes" in said
+        assert f"{VOCAB}: downloaded, 0.0 MB\n  verified: sha256 matches" in said
         assert "BNPSTREAM_DATA" not in said
         assert run_json("datasets", "list")[0]["folder"] == str(data / "kos")
         assert str(data / "kos") in run("datasets", "list").replace("\n", "").replace(" ", "")
         found = run_json("datasets", "fetch", "kos")
         assert [file["resumed_from"] for file in found["files"]] == [None, None]
         assert found["set"] is None
-        assert "was here already" in run("datasets", "fetch", "kos", "--to", data)
+        assert "already there" in run("datasets", "fetch", "kos", "--to", data)
         mine = tmp_path / "my data"
         said = run("datasets", "fetch", "kos", "--from", served.url, "--to", mine)
         assert f"to use it: export BNPSTREAM_DATA='{mine}'\n" in said
@@ -490,7 +490,7 @@ def test_the_commands(data, tmp_path):
 def test_the_command_says_what_could_not_be_checked():
     with serving(files=FILES) as served:
         said = run("datasets", "fetch", "kos", "--from", served.url)
-    assert said.count("its hash could not be checked, as none is known for this file") == 2
+    assert said.count("no published sha256 to compare with") == 2
     assert f"sha256 {hashlib.sha256(WHOLE).hexdigest()}\n" in said
 
 

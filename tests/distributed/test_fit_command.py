@@ -246,7 +246,7 @@ def test_interrupted_and_resumed_by_other_workers(files, shared, address, tmp_pa
     finally:
         process.kill()
     assert process.returncode == 130, complaints
-    assert f"go on with --out {tmp_path} --dask local:1 --resume" in printed
+    assert f"continue with --out {tmp_path} --dask local:1 --resume" in printed
     assert 0 < partitions(tmp_path)["done"] < N_FILES
     run(*given, "--dask", address, "--resume")
     assert state(tmp_path) == state(shared)
@@ -282,7 +282,7 @@ def test_the_scheduler_is_killed(files, shared, address, tmp_path):
     complaints = process.communicate()[1]
     assert process.returncode == 1
     assert complaints.startswith("error: the scheduler cannot be reached any more")
-    assert "go on with --resume" in complaints
+    assert "continue with --resume" in complaints
     assert complaints.count("\n") == 1
     assert partitions(out)["done"] < N_FILES
     run(*given, "--dask", address, "--resume")
@@ -325,14 +325,14 @@ def test_a_file_that_has_vanished_is_rejected(damaged, client, tmp_path):
     with feed.writer:
         assert work.run(Pace(), Interrupts(), lambda status: None)
     assert work.unread == [str(broken)]
-    assert any("there is no such file" in reason for reason in feed.journal.reasons)
+    assert any("no such file" in reason for reason in feed.journal.reasons)
     assert feed.n_rows == feed.model.stream.n_rows == 5 * N_RECORDS - feed.journal.n_rejects + 1
 
 
 def test_rejects_that_are_too_many(damaged, client):
     options = RunOptions((str(damaged[0]),), Options(hash_bits=8), sharing=SharingOptions())
     work = SharedFeed(client, start(None, options))
-    with pytest.raises(TooManyRejectsError, match="1 are allowed: mend the source"):
+    with pytest.raises(TooManyRejectsError, match="1 are allowed: correct the source"):
         work.run(Pace(max_rejects=1), Interrupts(), lambda status: None)
 
 
@@ -379,8 +379,8 @@ def test_nobody_listens(files, tmp_path, monkeypatch):
     [
         (("-", "--dask", "local:2"), "--dask needs files, and - is standard input"),
         (("FILES", "--dask", "local:2", "--follow"), "--follow waits for them to grow"),
-        (("FILES", "--block-rows", 9), "--block-rows is about the threads of --jobs: give both"),
-        (("FILES", "--dask", "local:2", "--jobs", 2), "give --dask, or the others"),
+        (("FILES", "--block-rows", 9), "--block-rows needs --jobs 2 or more: give both"),
+        (("FILES", "--dask", "local:2", "--jobs", 2), "give one or the other"),
         (("FILES", "--dask", "ADDRESS"), "give --hash-bits 18 or"),
         (("FILES", "--dask", "ADDRESS", *MODEL, "--revisit", 10), "or give --staleness 0"),
         (("FILES", "--dask", "ADDRESS", *MODEL, "--passes", 2), "leave out --passes"),

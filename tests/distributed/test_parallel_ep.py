@@ -53,7 +53,7 @@ def test_threads_of_one_process_sweep_as_workers_do(client):
     assert same_posterior(workers, threads)
     assert workers.lineage_ == threads.lineage_
     assert workers.label_ids_.tolist() == threads.label_ids_.tolist()
-    with pytest.raises(ValueError, match="fit_ep knows no staleness, got 1"):
+    with pytest.raises(ValueError, match="fit_ep does not support staleness, got 1"):
         fit_ep(client, [ROWS], threads)
 
 
@@ -229,9 +229,9 @@ def test_saved_and_loaded_it_predicts_the_same(client, tmp_path):
     ("options", "message"),
     [
         ({"n_passes": 1}, "n_passes >= 2"),
-        ({"half_life": 100.0}, "knows no half_life, got 100.0"),
-        ({"max_clusters": 5}, "knows no max_clusters, got 5"),
-        ({"split_threshold": 0.0}, r"knows no split_threshold, got 0\.0"),
+        ({"half_life": 100.0}, "does not support half_life, got 100.0"),
+        ({"max_clusters": 5}, "does not support max_clusters, got 5"),
+        ({"split_threshold": 0.0}, r"does not support split_threshold, got 0\.0"),
         ({"revisit": 10}, "give one of them"),
     ],
 )

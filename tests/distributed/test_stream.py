@@ -268,7 +268,7 @@ def test_bad_arguments(client):
         fit_stream(client, corpus(), learning())
     with pytest.raises(ValueError, match="rechunk"):
         fit_stream(client, array.ones((10, 4), chunks=(5, 2)), learning())
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
         fit_stream(client, "nowhere.parquet", learning())
 
 

@@ -39,12 +39,12 @@ def test_the_heaviest_clusters_are_shown(images):
     text = " ".join(Reader(images._repr_html_()).text.split())
     assert f"StreamingMixture : {images.n_clusters_} clusters in 300 rows" in text
     evidence = images.total_log_evidence_ / 300
-    assert f"({evidence:,.4g} nats per row one step ahead)" in text
+    assert f"({evidence:,.4g} nats per row, one step ahead)" in text
     order = np.argsort(-images.weights_, kind="stable")
     for k in order[:10]:
         assert f"{images.cluster_ids_[k]} {images.weights_[k]:.1%}" in text
     rest = images.weights_[order[10:]].sum()
-    assert f"{images.n_clusters_ - 10} lighter clusters hold {rest:.1%}" in text
+    assert f"{images.n_clusters_ - 10} smaller clusters hold {rest:.1%}" in text
     top = images.top_features(6, [f"x{i}" for i in range(64)])[order[0]]
     assert re.search(r"\s+".join(name for name, _ in top), text)
     assert "Parameters StreamingMixture(likelihood=DirichletMultinomial" in text

@@ -178,7 +178,7 @@ def test_texts_and_columns_are_not_mixed_up():
         fitted.predict(rows)
     assert fitted.fit(rows).n_clusters_ > 0
     assert not hasattr(fitted, "n_features_in_")
-    with pytest.raises(ValueError, match="row 1 is no text but 7"):
+    with pytest.raises(ValueError, match="row 1 is not a text but 7"):
         model().fit(["one text", 7])
     for wrong in ({"ngrams": 0}, {"min_count": 0}, {"stop_words": "french"}, {"stop_words": [1]}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -42,7 +42,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(disk, tmp_path):
     failed = run("fit", feed, "--out", out, *MODEL)
     assert failed.returncode == 1
     message = failed.stderr.decode()
-    assert "the disk is full: make room, then go on with --resume" in message
+    assert "the disk is full: free some space, then continue with --resume" in message
     assert "Traceback" not in message
     rows = read_checkpoint(out).document["rows"]
     assert 0 < rows < 2000
@@ -74,7 +74,9 @@ def test_a_download_goes_on_when_a_full_disk_has_room_again(disk, kos):
         failed = run(*fetch)
         assert failed.returncode == 1
         complaint = failed.stderr.decode()
-        assert complaint.startswith(f"error: {disk / 'kos'}: the disk is full: make room, then")
+        assert complaint.startswith(
+            f"error: {disk / 'kos'}: the disk is full: free some space, then"
+        )
         have = (disk / "kos" / "docword.kos.txt.gz.part").stat().st_size
         assert 0 < have < 88 * 1024
         subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)

@@ -50,7 +50,7 @@ def test_a_run_whose_counts_do_not_agree_is_not_saved(tmp_path, monkeypatch):
 def test_fit_says_before_it_reads_that_nothing_will_be_kept(tmp_path):
     done = fit(tmp_path / "missing.txt")
     assert done.exit_code == 1
-    assert "nothing will be kept: give --out" in done.stderr
+    assert "the run will not be saved: give --out" in done.stderr
 
 
 def test_predict_and_evaluate_fail_if_every_record_is_rejected(tmp_path):
@@ -62,4 +62,4 @@ def test_predict_and_evaluate_fail_if_every_record_is_rejected(tmp_path):
             app, [command, *map(str, (tmp_path / "run", tmp_path / "bad.txt"))]
         )
         assert done.exit_code == 1, done.output
-        assert "has no record that could be used" in done.stderr
+        assert "has no valid record" in done.stderr

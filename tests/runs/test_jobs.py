@@ -121,7 +121,7 @@ def test_what_does_not_go_together_is_refused(texts, tmp_path):
         (("--jobs", 2, "--half-life", 50), "half_life=50.0"),
         (("--jobs", 2, "--passes", 3, "--max-clusters", 9), "max_clusters=9"),
         (("--jobs", 2, "--staleness", 0), "--jobs 2"),
-        (("--block-rows", 50), "--block-rows is about the threads of --jobs"),
-        (("--jobs", 2, "--dask", "local:1"), "--jobs and --block-rows are about threads here"),
+        (("--block-rows", 50), "--block-rows needs --jobs 2 or more"),
+        (("--jobs", 2, "--dask", "local:1"), "--jobs and --block-rows set up local threads"),
     ]:
         assert part in run("fit", texts, *FIXED, *options, code=2)

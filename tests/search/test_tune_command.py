@@ -145,9 +145,9 @@ def test_options_override_the_file():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "is no JSON"),
-        ("[1]", "is no JSON object of settings"),
-        ('{"alhpa": 1}', "there is no setting 'alhpa'; there are prior, concentration"),
+        ("{", "is not valid JSON"),
+        ("[1]", "is not a JSON object of settings"),
+        ('{"alhpa": 1}', "unknown setting 'alhpa'; known are prior, concentration"),
         ('{"alpha": "much"}', "alpha is 'much'"),
         ('{"tilt": "learn"}', "tilt is 'learn'"),
         ('{"passes": 1.5}', "passes is 1.5"),
@@ -172,7 +172,7 @@ def test_a_file_for_words_does_not_fit_numbers(docword, table_file, tmp_path):
     (tmp_path / "m.json").write_text('{"alpha": 0.1}')  # written by hand, it does not say
     found = run("fit", table_file, "--config", tmp_path / "m.json", code=2)
     assert "m.json, with the options given: --alpha is the base measure of counts" in found
-    assert "there is no such file" in run("fit", docword, "--config", tmp_path / "no", code=1)
+    assert "no such file" in run("fit", docword, "--config", tmp_path / "no", code=1)
 
 
 def test_what_is_learnt_is_a_value(docword, tmp_path):
@@ -207,7 +207,7 @@ def test_numbers_and_texts_are_tuned_too(table_file, texts, tmp_path):
 def test_people_get_a_table_and_a_picture(docword, tmp_path):
     picture = tmp_path / "heat.svg"
     text = run("tune", docword, *GRID, "--out", tmp_path / "m.json", "--plot", picture)
-    assert "4 points: 120 rows learnt, 30 predicted" in text
+    assert "4 grid points, fitted to 120 rows, scored on 30" in text
     table = text[: text.index("heat map:")].splitlines()
     assert max(map(len, table)) <= 80
     best = next(line for line in table if line.startswith("best "))
@@ -220,7 +220,7 @@ def test_people_get_a_table_and_a_picture(docword, tmp_path):
     assert "--config" in text
     drawn = picture.read_text()
     assert "<svg" in drawn
-    assert "nothing was kept" in run("tune", docword, *GRID)
+    assert "nothing was saved" in run("tune", docword, *GRID)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -233,7 +233,7 @@ def test_the_edge_of_the_grid_is_pointed_out(docword):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--prior", "dpp"), "there is no prior 'dpp'"),
+        (("--prior", "dpp"), "unknown prior 'dpp'"),
         (("--prior", "dp", "--tilt", 1), "--tilt: none of the priors dp has a tilt"),
         (("--alpha", "much"), '--alpha much: give a number or "learn"'),
         (("--tilt", "learn"), "--tilt learn: give a number"),
@@ -241,7 +241,7 @@ def test_the_edge_of_the_grid_is_pointed_out(docword):
         (("--held-out", 1), "--held-out 1.0"),
         (("--jobs", 0), "--jobs 0"),
         (("--plot", "heat.bmp"), "the name must end in .png, .svg, .pdf"),
-        (("--out", "no/such/m.json"), "there is no directory no/such"),
+        (("--out", "no/such/m.json"), "the directory no/such does not exist"),
         (("--likelihood", "gaussian", "--alpha", 1), "--alpha is the base measure"),
     ],
 )

@@ -72,7 +72,7 @@ def test_columns_can_be_chosen(save):
     assert batch.rows.dtype == np.float64
     with pytest.raises(ValueError, match="'when' does not hold numbers"):
         open_source(path, Options(columns=("when",)))
-    with pytest.raises(ValueError, match="there is no column 'size'; there are id, whole"):
+    with pytest.raises(ValueError, match="has no column 'size'; it has id, whole"):
         open_source(path, Options(columns=("size",)))
     records, [reject] = read_all(open_source(path, Options(id_field="id")))
     assert [number for number, *_ in records] == [0, 1]
@@ -118,7 +118,7 @@ def test_a_later_file_is_matched_by_name(save):
     records, _ = read_all(open_source(save(later), schema=schema))
     assert [row for _, _, row, _ in records] == ROWS
     assert [id_ for _, id_, _, _ in records] == [0, 1, 2]
-    with pytest.raises(ValueError, match="there is no column 'sold'"):
+    with pytest.raises(ValueError, match="has no column 'sold'"):
         read_all(open_source(save(TABLE.drop_columns("sold")), schema=schema))
     other = TABLE.set_column(1, "whole", pa.array(["x", "y", "z"]))
     with pytest.raises(ValueError, match="'whole' is of type string, not of numbers"):

@@ -115,7 +115,7 @@ def test_a_column_called_id_has_the_ids_and_one_called_text_the_texts(tmp_path):
         ("inf,red,true", "column 'size' has 'inf', not a finite number"),
         ("1e999,red,true", "column 'size' has '1e999', not a finite number"),
         ("1_000,red,true", "column 'size' has '1_000', not a finite number"),
-        ("1,red,yes", "column 'sold' has 'yes', neither true nor false"),
+        ("1,red,yes", "column 'sold' has 'yes', not true or false"),
         ('1,"red"x,true', "not CSV"),
         ('1,"red,true', "not CSV: unexpected end of data"),
     ],
@@ -199,10 +199,10 @@ def test_a_long_field_in_quotes_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a,b\n1,2\n", {"columns": ("c",)}, "there is no column 'c'; there are"),
-        ("a,b\n1,2\n", {"text_field": "c"}, "there is no column 'c'"),
+        ("a,b\n1,2\n", {"columns": ("c",)}, "has no column 'c'; it has"),
+        ("a,b\n1,2\n", {"text_field": "c"}, "has no column 'c'"),
         ("a,a\n1,2\n", {}, "the header has 'a' twice"),
-        ("a,b\n1,2\n", {"columns": ("column1",)}, "there is no column 'column1'; there are a, b"),
+        ("a,b\n1,2\n", {"columns": ("column1",)}, "has no column 'column1'; it has a, b"),
         ("a,b\n", {"header": True}, "no column holds numbers"),
         ("a,b\n1,2\n", {"delimiter": "::"}, "delimiter is '::': give one character"),
         ("a,b\n1,2\n", {"counts_field": "a"}, "counts_field is for JSON lines"),

@@ -68,7 +68,7 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path, vectors):
     path = tmp_path / "vectors.npy"
     np.save(path, vectors)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"vectors.npy: it is no matrix of numbers"):
+    with pytest.raises(ValueError, match=r"vectors.npy: not a matrix of numbers"):
         open_source(str(path))
 
 

@@ -422,11 +422,11 @@ BAD_ARCHIVES = [
     ({"format": np.array(b"csc")}, "the matrix is stored as 'csc', and not as 'csr'"),
     ({"data": np.array([1j, 1, 1, 1])}, "the values are of type complex128"),
     ({"data": np.array(["a", "b", "c", "d"])}, "the values are of type <U1"),
-    ({"data": np.array([1, None, 1, 1])}, "data: it has Python objects, which are not loaded"),
+    ({"data": np.array([1, None, 1, 1])}, "data: it holds Python objects, which are not loaded"),
     ({"data": np.array([1, 2, 3])}, "its arrays do not belong together"),
     ({"indptr": np.array([0, 1, 3])}, "its arrays do not belong together"),
     ({"shape": np.array([4])}, "shape: the array is cut short"),
-    ({"shape": np.array([4, 0])}, "it is no matrix of numbers with rows"),
+    ({"shape": np.array([4, 0])}, "not a matrix of numbers"),
 ]
 
 

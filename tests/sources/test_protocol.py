@@ -126,7 +126,7 @@ def test_a_source_that_cannot_go_on_says_so(tmp_path, topic):
     with pytest.raises(RunError, match=r"reads inmemory://sizes, not inmemory://others \(paths\)"):
         run(out, resume=True, names=("inmemory://others",))
     topic.low[1] = 40
-    with pytest.raises(RunError, match=r"cannot go on .*partition 1 begins at offset 40, .*15"):
+    with pytest.raises(RunError, match=r"cannot continue .*partition 1 begins at offset 40, .*15"):
         run(out, resume=True)
     topic.low.append(0)
     with pytest.raises(RunError, match="has 3 partitions, and had 2: begin another run"):

@@ -53,7 +53,7 @@ def test_a_name_with_brackets_is_a_name_if_it_is_there(tmp_path):
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
-        ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
+        ("none.txt", FileNotFoundError, "none.txt: no such file"),
         ("*.none", FileNotFoundError, "no file matches this pattern"),
         (".", IsADirectoryError, "it is a directory: name its files, as in .*/[*]"),
         ("empty.txt", ValueError, "empty.txt: there is nothing to read: it is empty"),
@@ -70,7 +70,7 @@ def test_nothing_to_read_is_said(tmp_path, names, error, message):
 
 
 def test_an_unknown_format_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="there is no format 'xml'; there are uci, lda-c"):
+    with pytest.raises(ValueError, match="unknown format 'xml'; give one of uci, lda-c"):
         open_source(write(tmp_path, "a.txt", "aa\n"), Options(format="xml"))
 
 
@@ -109,7 +109,7 @@ def test_the_schema_of_an_earlier_run_is_used_without_looking(tmp_path):
     [(_, id_, row, _)], _ = read_all(open_source(later, schema=first.schema))
     assert (id_, row) == ("z", [4.0, "3"])
     other = write(tmp_path, "c.csv", "size,weight\n1,2\n")
-    with pytest.raises(ValueError, match=r"c\.csv: there is no column 'colour'; there are size"):
+    with pytest.raises(ValueError, match=r"c\.csv: has no column 'colour'; it has size"):
         read_all(open_source(other, schema=first.schema))
 
     first = open_source(write(tmp_path, "a.jsonl", '{"size": 1, "colour": "red"}\n'))

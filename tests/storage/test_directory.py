@@ -62,7 +62,7 @@ def test_a_damaged_checkpoint_says_how_to_go_back_to_the_one_before(tmp_path):
         checkpoint(writer, 20)
     state = tmp_path / "state.safetensors"
     state.write_bytes(state.read_bytes()[:-3])
-    with pytest.raises(RunError, match=r"at row 10, is sound: remove state\.safetensors"):
+    with pytest.raises(RunError, match=r"at row 10, is intact: remove state\.safetensors"):
         read_checkpoint(tmp_path)
     state.unlink()
     assert read_checkpoint(tmp_path).document["rows"] == 10
@@ -72,7 +72,7 @@ def test_a_damaged_first_checkpoint_leaves_nothing_to_go_back_to(tmp_path):
     with RunWriter.create(tmp_path, {}) as writer:
         checkpoint(writer, 10)
     (tmp_path / "state.safetensors").write_bytes(b"")
-    with pytest.raises(RunError, match="no sound checkpoint before it: start again"):
+    with pytest.raises(RunError, match="no intact checkpoint before it: start again"):
         read_checkpoint(tmp_path)
 
 
@@ -116,7 +116,7 @@ def test_a_broken_config_is_named(tmp_path, content):
 def test_what_is_no_run_is_named(tmp_path):
     with pytest.raises(RunError, match="no such run directory"):
         read_config(tmp_path / "nowhere")
-    with pytest.raises(RunError, match=r"is no run directory, it has no config\.json"):
+    with pytest.raises(RunError, match=r"is not a run directory, as it has no config\.json"):
         read_config(tmp_path)
 
 
@@ -124,7 +124,7 @@ def test_a_second_writer_is_kept_out(tmp_path):
     with RunWriter.create(tmp_path, {}):
         with pytest.raises(RunError, match=f"another process .number {os.getpid()}. is writing"):
             RunWriter.resume(tmp_path, {})
-        with pytest.raises(RunError, match="there is a run already: give --resume"):
+        with pytest.raises(RunError, match="already holds a run: give --resume"):
             RunWriter.create(tmp_path, {})
     RunWriter.resume(tmp_path, {}).close()
 

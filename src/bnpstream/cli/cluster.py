@@ -77,7 +77,7 @@ def _announce(about: dict[str, Any]) -> None:
     busy = about["staleness"] + 1
     if about["workers"] > busy:
         typer.echo(
-            f"{about['workers']} workers, of which staleness {about['staleness']} keeps {busy} "
-            f"busy: a new run with --staleness {about['workers'] - 1} uses all of them",
+            f"{about['workers']} workers, but staleness {about['staleness']} keeps only {busy} "
+            f"busy: start a run with --staleness {about['workers'] - 1} to use all of them",
             err=True,
         )

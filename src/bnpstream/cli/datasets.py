@@ -32,7 +32,7 @@ def run_list(as_json: bool) -> None:
     for corpus in found:
         table.add_row(corpus["name"], f"{corpus['megabytes']:,.1f} MB", corpus["what"])
         here = corpus["folder"] is not None
-        table.add_row("", "", corpus["folder"] if here else f"not here; {corpus['get']}")
+        table.add_row("", "", corpus["folder"] if here else f"not found; {corpus['get']}")
     Page().print(table)
     print(f"\ndata directory: {data_directory()}")
 
@@ -58,7 +58,7 @@ def run_fetch(
             fetched = fetch(name, to, base_url or UCI, partial(_show, display))
     except KeyboardInterrupt:
         typer.echo(
-            "stopped; what was downloaded is kept, and the same command goes on from there",
+            "stopped; run the same command again to continue the download",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
@@ -94,10 +94,10 @@ def _print(name: str, fetched: Fetched, elsewhere: bool) -> None:
     for file in fetched.files:
         print(f"{file.path}: {_story(file)}, {file.n_bytes / 1e6:,.1f} MB")
         if file.hash_known:
-            print("  checked: its sha256 is the known one")
+            print("  verified: sha256 matches")
         else:
-            print("  its hash could not be checked, as none is known for this file;")
-            print("  checked: it is whole, with as many documents, words, lines as UCI publishes")
+            print("  no published sha256 to compare with;")
+            print("  verified: complete, with the documents, words and lines that UCI states")
             print(f"  sha256 {file.sha256}")
     if elsewhere:
         print(f"to use it: export {VARIABLE}={shlex.quote(str(fetched.folder.parent))}")
@@ -106,7 +106,7 @@ def _print(name: str, fetched: Fetched, elsewhere: bool) -> None:
 
 def _story(file: FetchedFile) -> str:
     if file.resumed_from is None:
-        return "was here already"
+        return "already there"
     if file.resumed_from:
-        return f"downloaded, the first {file.resumed_from:,} bytes by an earlier attempt"
+        return f"downloaded, continuing after {file.resumed_from:,} bytes"
     return "downloaded"

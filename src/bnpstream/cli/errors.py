@@ -28,7 +28,7 @@ def reported() -> Iterator[None]:
         close_pipe()
         raise typer.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        typer.echo("stopped at once; the last checkpoint is unharmed", err=True)
+        typer.echo("stopped; the last checkpoint is intact", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except typer.Exit:
         raise

@@ -4,7 +4,9 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,18 +28,21 @@ from bnpstream.runs.sharing import PART_ROWS, STALENESS
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
 from bnpstream.sources import Options, Records
+from bnpstream.sources.brokers.broker import Answer as SentAnswer
 from bnpstream.storage import is_run
 
 ALTERNATIVES = 3
 SHOWN_TOPICS, TOPIC_WORDS = 10, 8
 SHOWN_REASONS = 5
+PAUSE = 0.1
+"""Seconds after which a signal is noticed while a broker is waited for."""
 
 
 def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     """Absorb a source, keep the run, say what was found."""
     options = run_options(source or [], given | _blocks(given))
     if given["out"] is None:
-        typer.echo("nothing will be kept: give --out to keep the run", err=True)
+        typer.echo("the run will not be saved: give --out to save it", err=True)
     if given["dask"] is None:
         feed, done = _run(options, given, answer=None)
         summary = summarize(feed, given["out"], done=done)
@@ -61,14 +66,14 @@ def _blocks(given: dict[str, Any]) -> dict[str, Any]:
     if given["dask"] is not None:
         if jobs > 1 or block_rows is not None:
             raise typer.BadParameter(
-                "--jobs and --block-rows are about threads here, and --dask about workers: give "
-                "--dask, or the others"
+                "--jobs and --block-rows set up local threads, --dask uses the workers of a "
+                "cluster: give one or the other"
             )
         return {"staleness": None}
     if staleness is None and jobs > 1 and not _goes_on(given):
         staleness = STALENESS
     if block_rows is not None and not staleness and not _goes_on(given):
-        raise typer.BadParameter("--block-rows is about the threads of --jobs: give both")
+        raise typer.BadParameter("--block-rows needs --jobs 2 or more: give both")
     return {"staleness": staleness}
 
 
@@ -82,12 +87,16 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
     source = source or ["-"]
     if source == ["-"] and given["format"] is None and not _goes_on(given):
         given["format"] = "jsonl"
-    _mend_last_line()
+    if given["to"] is None:
+        _mend_last_line()
     try:
-        feed, done = _run(run_options(source, given), given, answer=write_answers)
+        feed, done = _run(run_options(source, given), given, answer=_answering(given))
     except BrokenPipeError:
         close_pipe()
-        typer.echo("nobody reads on; --resume goes on from the last checkpoint", err=True)
+        typer.echo(
+            "the reader of the output has gone; continue from the last checkpoint with --resume",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from None
     if not given["quiet"]:
         summary = summarize(feed, given["out"], done=done)
@@ -113,7 +122,11 @@ def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
     file = None if given.get("config") is None else read_model_file(given["config"])
     model = ModelOptions(**about_model) if file is None else file.overridden(about_model)
     return RunOptions(
-        tuple(source), Options(**about_source), model, given.get("follow", False), file
+        tuple(source),
+        Options(**about_source),
+        model,
+        model_file=file,
+        **{way: given[way] for way in ("follow", "wait", "start") if way in given},
     )
 
 
@@ -122,7 +135,10 @@ def given_for(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     return {field.name: given[field.name] for field in fields(record) if field.name in given}
 
 
-def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> tuple[Feed, bool]:
+Answering = Callable[[Interrupts], AbstractContextManager[Answer]]
+
+
+def _run(options: RunOptions, given: dict[str, Any], answer: Answering | None) -> tuple[Feed, bool]:
     """Run a feed to its end; return it, and False if a signal ended it."""
     pace, jobs = pace_of(given), given.get("jobs", 1)
     if jobs > 1 and pace.batch_rows == Pace.batch_rows:  # threads that encode need some rows each
@@ -132,9 +148,10 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> t
         feed.model.learn_by(jobs)
         with (
             Interrupts() as interrupts,
+            nullcontext() if answer is None else answer(interrupts) as answering,
             ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress,
         ):
-            return feed, feed.run(pace, interrupts, progress, answer)
+            return feed, feed.run(pace, interrupts, progress, answering)
     finally:
         feed.close()
 
@@ -142,15 +159,52 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answer | None) -> t
 def pace_of(given: dict[str, Any]) -> Pace:
     """Return what the options of a command say about how a source is fed."""
     if given["resume"] and given["out"] is None:
-        raise typer.BadParameter("--resume needs --out: the run to go on with")
+        raise typer.BadParameter("--resume needs --out, the run to continue")
     if given["strict"] and given["max_rejects"]:
-        raise typer.BadParameter("--strict allows no reject and --max-rejects some: give one")
+        raise typer.BadParameter(
+            "--strict allows no rejects and --max-rejects allows some: give one of them"
+        )
     pace = Pace(**given_for(Pace, given))
     return replace(pace, max_rejects=0) if given["strict"] else pace
 
 
+def _answering(given: dict[str, Any]) -> Answering:
+    """Return what opens the place that answers go to."""
+    if given["to"] is None:
+        return lambda interrupts: nullcontext(write_answers)
+    from bnpstream.sources.brokers.outlet import open_sender  # here, as few need it
+
+    @contextmanager
+    def opened(interrupts: Interrupts) -> Iterator[Answer]:
+        def pause(seconds: float) -> bool:
+            until = time.monotonic() + seconds
+            while not interrupts.requested and (left := until - time.monotonic()) > 0:
+                time.sleep(min(left, PAUSE))
+            return interrupts.requested
+
+        with closing(open_sender(given["to"], wait=given["wait"], pause=pause)) as sender:
+            yield lambda records, model: sender.send(list(map(_keyed, answers_of(records, model))))
+
+    return opened
+
+
+def _keyed(document: dict[str, Any]) -> SentAnswer:
+    """Return an answer with what tells it from others: where its record is, or its number."""
+    place = document.get("place")
+    key = str(document["record"]) if place is None else "/".join(map(str, place.values()))
+    return SentAnswer(key, document)
+
+
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
+    lines = [orjson.dumps(answer) for answer in answers_of(records, model)]
+    lines.append(b"")
+    sys.stdout.buffer.write(b"\n".join(lines))
+    sys.stdout.buffer.flush()
+
+
+def answers_of(records: Records, model: Mixture) -> list[dict[str, Any]]:
+    """Return what became of the rows of a batch."""
     absorbed = model.absorbed.part(len(model.absorbed.rows.ids) - len(records))
     ranked, provisional = absorbed.responsibilities.ranked(), model.provisional
     firsts = ranked.indptr[:-1]
@@ -158,12 +212,16 @@ def write_answers(records: Records, model: Mixture) -> None:
     clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
     rows = (absorbed.rows.novelty, firsts, stops)
     topics = model.topics_of_arrivals(records.rows, ranked)
-    lines = []
-    for number, id, topic, novelty, first, stop in zip(
-        records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
+    # Lines of files are numbered as records are.
+    has_spots = len(records) > 0 and bool(records.places) and records.places[0].spot is not None
+    answers = []
+    for i, (number, id, topic, novelty, first, stop) in enumerate(
+        zip(
+            records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
+        )
     ):
         others = range(first + 1, stop)
-        line = {
+        answer: dict[str, Any] = {
             "record": number,
             "id": id,
             "cluster": clusters[first],
@@ -172,12 +230,12 @@ def write_answers(records: Records, model: Mixture) -> None:
             "novelty": novelty,
             "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
         }
+        if has_spots:
+            answer["place"] = records.places[i].spot
         if provisional:
-            line["provisional"] = True
-        lines.append(orjson.dumps(line))
-    lines.append(b"")
-    sys.stdout.buffer.write(b"\n".join(lines))
-    sys.stdout.buffer.flush()
+            answer["provisional"] = True
+        answers.append(answer)
+    return answers
 
 
 def _mend_last_line() -> None:
@@ -243,7 +301,7 @@ def topics_of(model: Mixture, names: Sequence[str] | None) -> list[dict[str, Any
 
 def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
     cluster = "" if dask is None else f" --dask {dask['cluster']}"
-    return f"interrupted, and saved; go on with --out {out}{cluster} --resume"
+    return f"interrupted and saved; continue with --out {out}{cluster} --resume"
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -281,9 +339,9 @@ def _print(summary: dict[str, Any]) -> None:
     for reason, count in list(summary["reject_reasons"].items())[:SHOWN_REASONS]:
         print(f"{count:,} rejected: {reason}")
     if summary["rejects"] > summary["rows"]:
-        print("most records were rejected: see --format, --text-field, --columns")
+        print("most records were rejected: check --format, --text-field and --columns")
     if summary["run"] is None:
-        print("nothing was kept: give --out to keep the run")
+        print("the run was not saved: give --out to save it")
         return
     run = shlex.quote(summary["run"])
     lines = [f"next: bnpstream clusters {run}", f"      bnpstream report {run}"]

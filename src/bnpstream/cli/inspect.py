@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.markup import escape
@@ -13,14 +12,14 @@ from rich.table import Table
 
 from bnpstream.cli.output import print_json, print_numbers, write_line
 from bnpstream.cli.page import Page
-from bnpstream.likelihoods.features import Feature, label_of
+from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
-from bnpstream.runs.description import ClusterDescription, TopicDescription
+from bnpstream.runs.description import ClusterDescription, TopicDescription, document_of
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
 from bnpstream.sources.files.lines import read_lines
 
-HEADS = ("means", "unusual"), ("distinctive", "most likely")
+HEADS = ("means", "most unusual"), ("distinctive", "most likely")
 """Lists of columns of a cluster, and of its words."""
 
 PER_TOPIC = 3
@@ -28,7 +27,7 @@ PER_TOPIC = 3
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:
-    """Return a run, its clusters merged into so many if they are to be coarse."""
+    """Return a run, with its clusters merged into `coarse` groups if that is given."""
     run = Run(folder)
     return run if coarse is None else run.coarsened(coarse)
 
@@ -72,7 +71,7 @@ def run_predict(
                 print(f"{one.record}\t{one.id}\t{place}\t{one.probability:.4f}\t{one.novelty:.4f}")
     sys.stdout.flush()
     if n_rejects > 0 and n_found == 0:
-        raise ValueError(f"{given}: has no record that could be used")
+        raise ValueError(f"{given}: has no valid record")
 
 
 def run_clusters(
@@ -88,27 +87,20 @@ def run_clusters(
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
             lives_on = survivor(id, fitted.events() + fitted.model.stream.lineage)
-            became = "it died" if lives_on is None else f"it lives on as {lives_on}"
+            became = "it was dropped" if lives_on is None else f"it is now part of {lives_on}"
             born = 0 <= id < fitted.model.posterior.state.next_id
             raise ValueError(
-                f"there is no cluster {id}: {became if born else 'there never was'}; "
+                f"cluster {id} does not exist: {became if born else 'no cluster had this id'}; "
                 "see bnpstream lineage"
             )
     if as_json:
-        documents = [_as_json(cluster, found.kind) for cluster in clusters]
-        topics = [_as_json(topic, found.kind) for topic in found.topics]
+        documents = [document_of(cluster, found.kind) for cluster in clusters]
+        topics = [document_of(topic, found.kind) for topic in found.topics]
         print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
         _print_all(found.topics, clusters, found.n_clusters, found.kind)
-
-
-def _as_json(one: ClusterDescription | TopicDescription, kind: str) -> dict[str, Any]:
-    document = asdict(one) | {"label": label_of(one.lifted, kind)}
-    for name in ("likely", "lifted", "exemplars"):
-        document[name] = [part._asdict() for part in getattr(one, name)]
-    return document
 
 
 def _print_all(
@@ -202,7 +194,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
     if id is not None:
         last = fitted.model.posterior.state.next_id - 1
         if not 0 <= id <= last:
-            raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {last}")
+            raise ValueError(f"no cluster has ever had the id {id}; ids so far are 0 to {last}")
         lives_on = survivor(id, events)
         events = [
             event
@@ -213,8 +205,8 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
             own = [event.record() for event in events]
             print_json({"id": id, "lives_on_as": lives_on, "events": own})
             return
-        fate = "is gone" if lives_on is None else f"lives on as {lives_on}"
-        print(f"cluster {id} is there" if lives_on == id else f"cluster {id} {fate}")
+        fate = "was dropped" if lives_on is None else f"is now part of cluster {lives_on}"
+        print(f"cluster {id} exists" if lives_on == id else f"cluster {id} {fate}")
     if as_json:
         for event in events:
             write_line(event.record())

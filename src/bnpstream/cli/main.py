@@ -16,7 +16,7 @@ from bnpstream.runs.options import Plan
 
 STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich loads slowly
 app = typer.Typer(pretty_exceptions_enable=False, **STYLE)
-datasets = typer.Typer(help="Corpora: which are here, and fetching them.", **STYLE)
+datasets = typer.Typer(help="List and download public text corpora.", **STYLE)
 app.add_typer(datasets, name="datasets")
 
 
@@ -35,7 +35,7 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Cluster an endless stream: one pass, as many clusters as the data ask for."""
+    """Cluster a stream in one pass, with as many clusters as the data call for."""
     from bnpstream.cli.output import prepare_streams
 
     prepare_streams()
@@ -103,40 +103,40 @@ command(
 command(
     "fit",
     "fit",
-    "Absorb a source in order and keep what was learnt in a run directory.\n\n"
-    "Ctrl-C saves a checkpoint; the same command with --resume goes on from it, to the same bits "
-    "as if it had never stopped. With --jobs, threads learn blocks of rows side by side; with "
-    "--dask, the workers of a cluster read and absorb the files.",
+    "Cluster the records of a source and save the model in a run directory.\n\n"
+    "Ctrl-C saves a checkpoint. The same command with --resume continues from it, and the result "
+    "is identical, bit for bit, to that of an uninterrupted run. --jobs learns blocks of rows in "
+    "parallel threads; --dask distributes the files over the workers of a Dask cluster.",
     o.SOURCES,
     o.AS_JSON,
     Model=(o.CONFIG, *o.MODEL),
-    Source=(*o.SOURCE, o.FOLLOW),
+    Source=(*o.SOURCE, *o.FOLLOW),
     Run=o.PACE,
     Cores=o.CORES,
 )
 command(
     "stream",
     "fit",
-    "Answer every record with a line of JSON, learning from it: cluster, topic, how sure, how new."
-    "\n\nReads JSON lines from standard input unless a source is named. Answers are written before "
-    "they are part of a checkpoint: after a crash and --resume some records are answered twice, "
-    'alike. Keep one line for every "record".',
+    "Cluster records as they arrive; answer each with a JSON line: cluster, probability, novelty."
+    "\n\nReads JSON lines from standard input unless a source is given. Answers are written before "
+    "the checkpoint that covers them, so after a crash and --resume some records are answered a "
+    'second time, identically: keep one line per "record".',
     o.SOURCES,
+    o.TO,
     Model=(o.CONFIG, *o.without(o.MODEL, "passes")),
-    Source=(*o.SOURCE, o.FOLLOW),
+    Source=(*o.SOURCE, *o.FOLLOW),
     Run=o.PACE,
 )
 command(
     "tune",
     "tune",
-    "Try priors and base measures on the first rows of a source; keep what predicts best.\n\n"
-    "Every point of the grid learns most of the rows in one pass and predicts the others. Options "
-    "of the grid may be given several times. fit --config uses the best point, from the first row "
-    "on.",
+    "Try a grid of priors and base measures on the first rows; keep what predicts best.\n\n"
+    "Every grid point learns most of these rows in one pass and is scored on the rest. Grid "
+    "options may be given several times. fit --config applies the best settings.",
     o.SOURCES,
-    Option("out", Path, "JSON file for fit --config.", "nothing is kept"),
+    Option("out", Path, "Save the best settings as JSON, for fit --config.", "not saved"),
     *o.options_of(Plan),
-    Option("plot", Path, "Heat map, as .png, .svg or .pdf.", "none"),
+    Option("plot", Path, "Save a heat map of the grid: .png, .svg or .pdf.", "none"),
     o.AS_JSON,
     Grid=o.GRID,
     Model=o.without(o.MODEL, *(one.name for one in o.GRID)),
@@ -146,10 +146,10 @@ command(
 command(
     "evaluate",
     "inspect",
-    "Score records with a run: log predictive likelihood, perplexity, agreement with labels.",
+    "Score records with a saved run: log predictive, perplexity, agreement with labels.",
     o.RUN,
     o.SOURCES,
-    Option("labels", Path, "File with a label per line, one for every record.", "none"),
+    Option("labels", Path, "File of true labels: one line per record.", "none"),
     o.COARSE,
     o.AS_JSON,
     Source=o.named(o.SOURCE, "format"),
@@ -157,7 +157,7 @@ command(
 command(
     "predict",
     "inspect",
-    "Say where records belong, without learning from them.",
+    "Assign records to the clusters of a saved run, without learning from them.",
     o.RUN,
     o.SOURCES,
     o.COARSE,
@@ -167,82 +167,106 @@ command(
 command(
     "clusters",
     "inspect",
-    "List topics, and the clusters in each: weight, size, words, exemplars.",
+    "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
-    Option("id", int, "One cluster, with exemplars.", "all"),
+    Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
     Option(
         "top",
         int,
-        "This many of the heaviest clusters.",
+        "Show only this many of the largest clusters.",
         "three of each topic; all with --json",
         least=1,
     ),
-    Option("words", int, "Words or columns of a cluster.", default=8, least=1),
+    Option("words", int, "Words or columns to show per cluster.", default=8, least=1),
     o.COARSE,
     o.AS_JSON,
 )
 command(
     "lineage",
     "inspect",
-    "List births, merges, splits, deaths and retirements of clusters and topics.",
+    "List the history of clusters and topics: births, merges, splits, deaths, retirements.",
     o.RUN,
-    Option("id", int, "What became of one cluster.", "all"),
+    Option("id", int, "Show the history of one cluster.", "all"),
     o.AS_JSON,
 )
 command(
     "report",
     "inspect",
-    "Write one HTML page about a run that needs no network.",
+    "Write a self-contained HTML report about a run.",
     o.RUN,
-    Option("out", Path, "HTML file.", "report.html in the run directory"),
-    Option("image", str, "Rows are images: HEIGHTxWIDTH, such as 8x8.", "guessed"),
+    Option("out", Path, "Path of the HTML file.", "report.html in the run directory"),
+    Option("image", str, "Show rows as images: HEIGHTxWIDTH, such as 8x8.", "guessed"),
+)
+command(
+    "serve",
+    "serve",
+    "Show a run in the browser while it grows, and after; answer programs.\n\n"
+    "A process of its own that only reads the run directory: it cannot disturb what learns. "
+    "/metrics is for Prometheus, /openapi.json says what programs can ask.",
+    o.RUN,
+    Option(
+        "host",
+        str,
+        "Address to listen on; others than this machine need --token.",
+        default="127.0.0.1",
+    ),
+    Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
+    switch("api", "Answer POST /predict and /novelty by the last checkpoint."),
+    Option(
+        "token",
+        str,
+        "What requests have to know: a bearer token, or a password.",
+        "$BNPSTREAM_TOKEN, or none",
+    ),
+    switch("log_json", "Write a line of JSON per request to standard error."),
 )
 command(
     "bench",
     "bench",
-    "Time reading, parsing, the pass and a checkpoint on this machine.",
+    "Measure speed on this machine: reading, learning, saving.",
     o.SOURCES,
-    Option("rows", int, "Documents to draw if no source is named.", default=20_000, least=1),
+    Option("rows", int, "Documents to generate if no source is given.", default=20_000, least=1),
     o.AS_JSON,
 )
 command(
     "warmup",
     "warmup",
-    "Compile the loops that streams need, once, so that later commands begin at once.\n\n"
-    "For images and supervisors. Loops are kept on disk for this machine: where, NUMBA_CACHE_DIR "
-    "says. What was compiled before is not compiled again.",
-    Option("kind", list[str], "Streams: text, counts or rows; may be given several times.", "all"),
+    "Compile the inner loops ahead of time, so that later commands start without delay.\n\n"
+    "Useful in container images and before a service starts. Compiled code is cached on disk, in "
+    "NUMBA_CACHE_DIR if that is set, and is not compiled again.",
+    Option("kind", list[str], "Kind of input: text, counts or rows; repeatable.", "all"),
     o.AS_JSON,
 )
 command(
     "reproduce",
     "reproduce",
-    "Run the paper's experiments again: figures, tables, and whether its claims hold.\n\n"
-    "Needs a checkout, where the scripts are. What an interrupted run has finished is not run "
-    "again.",
+    "Reproduce the paper's experiments: figures, tables, and whether its claims hold.\n\n"
+    "Needs a source checkout, which has the scripts. An interrupted run continues where it "
+    "stopped.",
     Option("name", str, "bars, powerlaw, kos, nyt, beyond, or all.", default=..., is_argument=True),
-    Option("out", Path, "Folder for page and results.", "the checkout's"),
-    switch("small", "Less data, in little time."),
-    Option("jobs", int, "Steps at a time; -1 for all cores.", default=-1, least=-1),
-    Option("docword", Path, "For nyt: the UCI file, docword.nytimes.txt.gz.", "as found"),
-    Option("vocab", Path, "Its words, vocab.nytimes.txt.", "as found"),
+    Option("out", Path, "Folder for the page and the results.", "papers/tank2015 of the checkout"),
+    switch("small", "Use less data, for a quick check."),
+    Option("jobs", int, "Steps to run in parallel; -1 for all cores.", default=-1, least=-1),
+    Option("docword", Path, "For nyt: path of docword.nytimes.txt.gz.", "the data directory"),
+    Option("vocab", Path, "For nyt: path of vocab.nytimes.txt.", "the data directory"),
     o.AS_JSON,
 )
 command(
     "list",
     "datasets",
-    "List corpora: what they are, how large, where they are here, how to get them.",
+    "List known corpora: what they are, their size, where they are, how to get them.",
     o.AS_JSON,
     to=datasets,
 )
 command(
     "fetch",
     "datasets",
-    "Download a corpus from the UCI repository and check it; go on where that was interrupted.\n\n"
-    "The data directory is $BNPSTREAM_DATA, or shared/data beside a checkout, or the user's cache.",
+    "Download a corpus from the UCI repository and verify it.\n\n"
+    "An interrupted download continues where it stopped. The data directory is $BNPSTREAM_DATA if "
+    "that is set, else shared/data beside a checkout, else the user's cache.",
     Option("name", str, "kos or nytimes.", default=..., is_argument=True),
-    Option("to", Path, "Directory for its folder.", "the data directory"),
-    Option("base_url", str, "Address of a copy.", "UCI's", ("--from",)),
+    Option("to", Path, "Directory to create the corpus folder in.", "the data directory"),
+    Option("base_url", str, "Base URL of a mirror.", "the UCI repository", ("--from",)),
     o.AS_JSON,
     to=datasets,
     Progress=o.PROGRESS,

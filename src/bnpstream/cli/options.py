@@ -91,54 +91,83 @@ def switch(name: str, help: str, *flags: str) -> Option:
     return Option(name, bool, help, None, flags or (f"--{name.replace('_', '-')}",), False)
 
 
-RUN = Option(
-    "run", Path, "Run directory: what --out of fit or stream named.", default=..., is_argument=True
-)
+RUN = Option("run", Path, "Run directory, as given to fit --out.", default=..., is_argument=True)
 SOURCES = Option(
     "source",
     list[str],
-    'Files, quoted patterns such as "logs/*.gz", or - for standard input.',
+    'Files, quoted patterns such as "logs/*.gz", - for standard input, or a broker, such as '
+    "kafka://HOST:PORT/TOPIC.",
     is_argument=True,
 )
-COARSE = Option("coarse", int, "Show clusters merged into this many.", "as they are", least=1)
-AS_JSON = switch("as_json", "Print JSON.", "--json")
+COARSE = Option(
+    "coarse", int, "Merge the clusters into this many groups for display.", "not merged", least=1
+)
+AS_JSON = switch("as_json", "Print JSON instead of text.", "--json")
 CONFIG = Option(
     "config",
     Path,
-    "JSON file of these options, as tune writes it; options given here override it.",
+    "JSON file with model options, as written by tune; options given here override it.",
     "none",
 )
 MODEL = options_of(ModelOptions)
 SOURCE = options_of(SourceOptions)
-FOLLOW = switch("follow", "Wait for more at the end of the file.")
+FOLLOW = (
+    switch("follow", "At the end of the file or topic, wait for more (like tail -f)."),
+    Option(
+        "start",
+        str,
+        "Where to start reading a broker, or to continue if messages were deleted: earliest or "
+        "latest.",
+        "earliest; deleted messages are an error",
+        ("--from",),
+    ),
+    switch("wait", "If a broker does not answer, keep trying instead of stopping."),
+)
+TO = Option("to", str, "Send the answers to this broker.", "standard output")
 PROGRESS = (
     switch("quiet", "Show no progress.", "--quiet", "-q"),
     switch("log_json", "Write progress as JSON lines to standard error."),
 )
 PACE = (
-    Option("out", Path, "Run directory, where all that was learnt is kept.", "nothing is kept"),
-    switch("resume", "Go on from the last checkpoint."),
+    Option("out", Path, "Run directory to save the model and its history in.", "not saved"),
+    switch("resume", "Continue the run from its last checkpoint."),
     *options_of(Pace),
-    switch("strict", "Stop at the first record that cannot be used."),
+    switch("strict", "Stop at the first invalid record."),
     *PROGRESS,
 )
 CORES = (
     Option(
         "jobs",
         int,
-        "Threads that learn, in blocks side by side; with 2 or more, --staleness is at least 1.",
+        "Threads that learn blocks of rows in parallel; 2 or more need --staleness 1 or more.",
         default=1,
         least=1,
     ),
     *options_of(SharingOptions),
-    Option("block_rows", int, "Rows of a block of --jobs.", "16384", least=1),
-    Option("dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two processes.", "none"),
+    Option("block_rows", int, "Rows per block, with --jobs.", "16384", least=1),
+    Option(
+        "dask", str, "Dask cluster: tcp://HOST:PORT, or local:2 for two local processes.", "none"
+    ),
 )
 GRID = (
     Option("prior", list[str], "Priors to try.", "dp and nig"),
-    Option("concentration", list[str], "Values of a.", 'those of the paper, and "learn"'),
-    Option("discount", list[str], 'Values of sigma; "learn" is one.', "0.25, 0.5 and 0.75"),
-    Option("tilt", list[str], "Values of tau; only a tau^sigma matters, so one will do.", "1"),
-    Option("alpha", list[str], "Base measures of counts of words.", '0.02 to 0.5, and "learn"'),
+    Option(
+        "concentration",
+        list[str],
+        'Concentrations (a) to try; "learn" is one.',
+        'those of the paper, and "learn"',
+    ),
+    Option(
+        "discount", list[str], 'Discounts (sigma) to try; "learn" is one.', "0.25, 0.5 and 0.75"
+    ),
+    Option(
+        "tilt", list[str], "Tilts (tau) to try; only a tau^sigma matters, so one is enough.", "1"
+    ),
+    Option(
+        "alpha",
+        list[str],
+        'Dirichlet parameters of word counts to try; "learn" is one.',
+        '0.02 to 0.5, and "learn"',
+    ),
 )
 """Options of a model that may be given several times."""

@@ -51,7 +51,7 @@ class ProgressDisplay:
     def show(
         self, stage: str, fraction: float | None, numbers: str, document: dict[str, Any]
     ) -> None:
-        """Show where a job stands, to people by the former and to machines by the last."""
+        """Show progress: `numbers` in the bar on a terminal, `document` as a line of JSON."""
         if self._bar is not None:
             self._bar.update(
                 self._task,

@@ -19,8 +19,8 @@ def import_papers(root: Path) -> Any:
     """Return the package of scripts; say where it is to be found if it is not here."""
     if not (root / "papers" / "tank2015").is_dir():
         raise ModuleNotFoundError(
-            "bnpstream reproduce runs scripts that are in a checkout of bnpstream and not in the "
-            "installed package: get its source, run `make demo` in it, and then "
+            "bnpstream reproduce needs the scripts of a source checkout, which the installed "
+            "package does not include: get the source, run `make demo` there, then "
             ".venv/bin/bnpstream reproduce"
         )
     if str(root / "papers") not in sys.path:  # and it stays there: processes of joblib take it over

@@ -49,7 +49,7 @@ def run_tune(
         with ProgressDisplay(quiet=given["quiet"], log_json=given["log_json"]) as progress:
             found = tune(run_options(paths, given), values, plan, progress, _Watcher(progress))
     except KeyboardInterrupt:
-        typer.echo("stopped at once; nothing was written", err=True)
+        typer.echo("stopped; nothing was saved", err=True)
         raise typer.Exit(INTERRUPTED) from None
     document, best = found.document(), found.shown(found.result.best_index)
     if out is not None:
@@ -68,12 +68,14 @@ def _check(plan: Plan, out: Path | None, plot: Path | None) -> None:
     if not 0.0 < plan.held_out < 1.0:
         raise OptionError(f"--held-out {plan.held_out}: give a share between 0 and 1")
     if plan.jobs == 0:
-        raise OptionError("--jobs 0: give how many points at a time, or -1 for all cores")
+        raise OptionError("--jobs 0: give the number of parallel jobs, or -1 for all cores")
     for name, path in (("--out", out), ("--plot", plot)):
         if path is not None and path.is_dir():
             raise OptionError(f"{name} {path}: is a directory: name a file in it")
         if path is not None and not path.parent.is_dir():
-            raise OptionError(f"{name} {path}: there is no directory {path.parent}: make it first")
+            raise OptionError(
+                f"{name} {path}: the directory {path.parent} does not exist: create it first"
+            )
     if plot is not None:
         if plot.suffix not in PICTURES:
             raise OptionError(f"--plot {plot}: the name must end in {', '.join(PICTURES)}")
@@ -99,20 +101,22 @@ class _Watcher:
 def _print(document: dict[str, Any]) -> None:
     points, best = document["points"], document["points"][0]
     rows, held_out = document["rows"], document["held_out"]
-    print(f"{len(points):,} points: {rows - held_out:,} rows learnt, {held_out:,} predicted\n")
+    print(
+        f"{len(points):,} grid points, fitted to {rows - held_out:,} rows, scored on {held_out:,}\n"
+    )
     Page().print(_table(points[:SHOWN], [name for name in HEADS if _is_told(name, points)]))
     if len(points) > SHOWN:
-        print(f"and {len(points) - SHOWN:,} behind these")
+        print(f"and {len(points) - SHOWN:,} more")
     per_token = best["per_token"]
-    also = "" if per_token is None else f", {per_token:,.4f} a token"
+    also = "" if per_token is None else f", {per_token:,.4f} per token"
     print(f"\nbest: {best['per_row']:,.2f} nats per row{also}")
-    print("behind: nats over all rows predicted; s.e.: in standard errors of the difference")
+    print("behind: nats below the best over all held-out rows; s.e.: the same in standard errors")
     close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
     if close:
         others = "other point is" if close == 1 else "other points are"
         print(f"{close:,} {others} within {DOUBT:g} standard errors of it")
     if document["rejects"]:
-        print(f"{document['rejects']:,} records could not be used")
+        print(f"{document['rejects']:,} records were invalid")
 
 
 def _is_told(name: str, points: list[dict[str, Any]]) -> bool:
@@ -157,11 +161,13 @@ def _in_errors(point: dict[str, Any]) -> str:
 def _print_next(found: Tuning, source: list[str], out: Path | None, plot: Path | None) -> None:
     edge = _edge(found)
     if edge is not None:
-        print(f"the best concentration is the {edge} tried: try others with --concentration")
+        print(
+            f"the best concentration is the {edge} of those tried: try others with --concentration"
+        )
     if plot is not None:
         print(f"heat map: {plot}")
     if out is None:
-        print("nothing was kept: give --out to keep the best for fit --config")
+        print("nothing was saved: give --out to save the best settings for fit --config")
         return
     paths = " ".join(shlex.quote(path) for path in source)
     print(f"next: bnpstream fit {paths} --config {shlex.quote(str(out))} --out RUN")

@@ -17,13 +17,13 @@ def run_warmup(kind: list[str] | None, as_json: bool) -> None:
     if not KEPT:
         raise OptionError("there is nothing to compile: NUMBA_DISABLE_JIT turns the compiler off")
     cache()  # complains if nothing can be kept
-    typer.echo("compiling, unless that was done before, the loops for", err=True)
+    typer.echo("compiling, unless cached, the loops for", err=True)
     for name in kinds:
         about = KINDS[name]
         typer.echo(f"  {name}: {about.about} (about {about.seconds} s)", err=True)
     found = []
     for number, warmed in enumerate(warm_up(kinds), start=1):
-        said = f"{warmed.compiled} loops compiled" if warmed.compiled else "warm already"
+        said = f"{warmed.compiled} loops compiled" if warmed.compiled else "already compiled"
         place = f"{number} of {len(kinds)}"
         typer.echo(f"{place}: {warmed.kind}, {said}, {warmed.seconds:.1f} s", err=True)
         found.append(warmed._asdict())
@@ -32,7 +32,7 @@ def run_warmup(kind: list[str] | None, as_json: bool) -> None:
         print_json({"kinds": found, "cache": where._asdict()})
         return
     if not any(one["compiled"] for one in found):
-        print("everything was compiled before")
+        print("everything was already compiled")
     print(f"cache: {where.bytes / 1e6:.1f} MB in {len(where.folders)} folders:")
     for folder in where.folders:
         print(f"  {folder}")

@@ -144,7 +144,7 @@ def _receive(
         of = "" if total is None else f" of {total:,}"
         raise FetchError(
             f"{response.url}: the connection broke after {have:,}{of} bytes, which are kept: "
-            "fetch again to go on from there"
+            "fetch again to continue"
         ) from cause
 
 

@@ -112,7 +112,7 @@ def _fetch_file(folder: Path, known: CorpusFile, base_url: str, tell: Progress) 
         verdict = _inspect(path, known, tell)
         if verdict.problem is not None:
             raise FetchError(
-                f"{path}: is there already, but {verdict.problem}: move it away, then fetch again"
+                f"{path}: already exists, but {verdict.problem}: move it away, then fetch again"
             )
     else:
         with downloaded(url, path, tell) as (part, resumed_from):
@@ -177,7 +177,7 @@ def _writing_to(folder: Path) -> Iterator[None]:
     except OSError as error:
         another = "give another directory (to in Python, --to on the command line)"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            advice = "the disk is full: make room, then fetch again to go on from there"
+            advice = "the disk is full: free some space, then fetch again to continue"
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             advice = f"cannot be written to: change its permissions, or {another}"
         elif error.errno in (errno.EEXIST, errno.ENOTDIR):

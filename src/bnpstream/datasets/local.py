@@ -68,13 +68,13 @@ def find(name: str) -> Path:
     --------
     >>> find("no-such-corpus")
     Traceback (most recent call last):
-    FileNotFoundError: no data set 'no-such-corpus': there is no folder ...
+    FileNotFoundError: no data set 'no-such-corpus': no folder ...
     """
     folder = data_directory() / name
     if not folder.is_dir():
         fetched = name in CORPORA and CORPORA[name].origin is None
         raise FileNotFoundError(
-            f"no data set {name!r}: there is no folder {folder}; "
+            f"no data set {name!r}: no folder {folder}; "
             f"set the environment variable {VARIABLE} to the directory that holds {name!r}"
             + (f", or download it: bnpstream datasets fetch {name}" if fetched else "")
         )

@@ -98,7 +98,8 @@ def _check(model: StreamingMixture, damping: float) -> None:
     for name, value in (unknown | {"split_threshold": None, "staleness": 0}).items():
         if getattr(model, name) != value:
             raise ValueError(
-                f"fit_ep knows no {name}, got {getattr(model, name)!r}: leave it out, or use fit"
+                f"fit_ep does not support {name}, got {getattr(model, name)!r}: "
+                "leave it out, or use fit"
             )
     if not 0.0 <= damping < 1.0:
         raise ValueError(f"damping must be in [0, 1), got {damping!r}")

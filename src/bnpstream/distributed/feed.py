@@ -109,8 +109,8 @@ class SharedFeed:
         except StreamError as error:
             reason = " ".join(error.reason.split())  # Dask's are of many lines
             raise RunError(
-                f"{reason}: the last checkpoint is unharmed: when the cluster is there "
-                "again, or with another one, go on with --resume"
+                f"{reason}: the last checkpoint is intact: when the cluster is back, "
+                "or with another one, continue with --resume"
             ) from error
 
     def _steps(self, pace: Pace) -> Generator[bool]:
@@ -174,7 +174,9 @@ class SharedFeed:
         items = read_ahead(batches, 1, source.stop)
         first = self.feed.records
         with closing(items):
-            for records, position in items:
+            for item in items:
+                assert item is not None  # it is waited for
+                records, position = item
                 self._positions.append(position)
                 yield renumbered(records, first)
                 first = records.end(first)

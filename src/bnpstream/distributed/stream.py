@@ -127,7 +127,7 @@ class StreamError(RuntimeError):
         others = "no others" if reached.inside is None else "the beginning of the next"
         super().__init__(
             f"{reason}: the first {reached.partitions} partitions are in the model, and {others}: "
-            "go on from there with start=error.reached"
+            "continue from there with start=error.reached"
         )
         self.reason, self.model, self.reached = reason, model, reached
 

@@ -40,7 +40,9 @@ def require_bytes(value: Any) -> int:
             return int(float(found[1]) * UNITS[found[2].upper()])
     elif isinstance(value, Integral) and int(value) >= 1:
         return int(value)
-    raise ValueError(f'max_memory must be bytes, or such as "512MB" or "2GB", got {value!r}')
+    raise ValueError(
+        f'max_memory must be a number of bytes, or a size such as "512MB" or "2GB", got {value!r}'
+    )
 
 
 def require_weights(sample_weight: Any, n_rows: int) -> Floats | None:
@@ -108,7 +110,7 @@ def require_stamps(
     if given.dtype.kind not in "biufM":
         raise ValueError(
             f"timestamps must be numbers or datetime64, got an array of {given.dtype}: "
-            "numpy.asarray(timestamps, 'datetime64[us]') makes such of dates"
+            "convert dates with numpy.asarray(timestamps, 'datetime64[us]')"
         )
     if given.shape != (n_rows,):
         raise ValueError(

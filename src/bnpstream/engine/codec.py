@@ -80,7 +80,8 @@ def _made(name: str, value: dict[str, Any], known: dict[str, type]) -> Any:
     """Return the dataclass of a name, with these fields."""
     if name not in known:
         raise UnknownClassError(
-            f"it was saved with {name}, which is none of bnpstream's: load it with classes=[{name}]"
+            f"it was saved with {name}, a class from outside bnpstream: "
+            f"load it with classes=[{name}]"
         )
     fields = {key: _decode(x, known) for key, x in value.items() if key != "class"}
     return known[name](**fields)

@@ -76,7 +76,9 @@ def as_texts(rows: Any) -> list[str]:
     texts = list(rows)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise RowError(i, f"it is no text but {text!r}", f"row {i} is no text but {text!r}")
+            raise RowError(
+                i, f"it is not a text but {text!r}", f"row {i} is not a text but {text!r}"
+            )
     return texts
 
 

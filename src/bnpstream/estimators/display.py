@@ -35,8 +35,8 @@ def describe(model: Any) -> str:
         for name, style in (("cluster", NUMBER), ("share", NUMBER), ("", CELL), ("about", CELL))
     )
     rest = state.n_clusters - len(slots)
-    more = f"{rest:,} lighter clusters hold {max(0.0, 1 - weights.sum()):.1%}." if rest else ""
-    evidence = f"{state.log_evidence / n:,.4g} nats per row one step ahead"
+    more = f"{rest:,} smaller clusters hold {max(0.0, 1 - weights.sum()):.1%}." if rest else ""
+    evidence = f"{state.log_evidence / n:,.4g} nats per row, one step ahead"
     return (
         '<div style="font-size:13px;line-height:1.5">'
         f"<div><b>{escape(type(model).__name__)}</b>: {state.n_clusters:,} clusters in {n:,} rows "

@@ -10,61 +10,60 @@ from bnpstream.priors import Prior
 
 
 class DocumentMixture(StreamEstimator):
-    """Cluster a stream of documents in one pass; words are learnt as they come.
+    """Cluster a stream of documents in one pass; the vocabulary grows with the stream.
 
-    As `StreamingMixture` with a `DirichletMultinomial`, but rows are texts, lists of words or dicts
-    of counts, and the vocabulary grows. The base measure has a fixed total, part of which is kept
-    for words not seen so far (`OpenVocabulary`). Words are known from the first document that has
-    them, so the order of documents decides, and how they are split into calls does not.
+    Like `StreamingMixture` with a `DirichletMultinomial`, but rows are texts, lists of words or
+    dicts of counts. The base measure has a fixed total, part of which is reserved for words not
+    seen so far (`OpenVocabulary`). A word is known from the first document that contains it; the
+    result depends on the order of the documents, not on how they are split into calls.
 
-    A word of a text is two or more letters, digits or underscores in a row, in lower case. The
-    command line reads the same words.
+    Texts are split into words of two or more letters, digits or underscores, in lower case. The
+    command line splits texts in the same way.
 
     Parameters
     ----------
     prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
-        How clusters arise; see `StreamingMixture`.
+        Prior over partitions; see `StreamingMixture`.
     spread : float, optional
-        g: after so many words a quarter of the base measure is left. Default the number of words
-        in the first `prefix_rows` documents; until there are as many, they are kept, and a
-        throw-away model of them answers.
+        g: after this many words, a quarter of the base measure is left for new words. Default the
+        number of words in the first `prefix_rows` documents; until there are as many, documents are
+        kept and a provisional model of them answers.
     total : float, optional
-        A: how many words the base measure is worth in a cluster. Default .15 `spread` if that is
-        given; else it is learnt from the stream, and given out anew by the frequencies of words
-        when twice, four times... as many documents have been seen.
+        A, the total of the base measure: how many words it is worth in a cluster. Default .15
+        `spread` if that is given; otherwise it is learnt from the stream, and redistributed by
+        word frequency whenever the number of documents has doubled.
     ngrams : int
-        Up to so many words in a row of a text are a word too: with 2, "new york" is one besides
-        "new" and "york".
+        Also count phrases of up to this many words: with 2, "new york" counts besides "new" and
+        "york".
     stop_words : {"auto", "english"}, list of str or None
-        Words that do not count, nor does a run of words with one of them. "english": function
-        words. "auto": words that tell nothing, in any language, found in the first `prefix_rows`
-        documents: nearly as many of these have them as if their tokens had been dealt out at
-        random. In short texts that is not seen of any word. By default all words count.
+        Words to ignore; phrases that contain one are ignored too. "english": function words.
+        "auto", for any language: words that are uninformative in the first `prefix_rows` documents,
+        that is, spread over them almost as evenly as if their tokens had been dealt out at random;
+        short texts do not show this for any word. None, the default, ignores no word.
     min_count : int
-        A word counts from its `min_count`-th occurrence in the stream on.
+        Ignore a word until it has occurred this many times in the stream.
     bursty : bool
-        Whether documents repeat their words more than their cluster does: as `StreamingMixture`
-        with a `BurstyMultinomial`. Then clusters are fewer. How much they do is learnt from the
-        first `prefix_rows` documents, and the default of `total` is the number of words in fifty of
-        these.
+        Model documents that repeat their words more than their cluster does, as `StreamingMixture`
+        with a `BurstyMultinomial`; this gives fewer clusters. The amount of repetition is learnt
+        from the first `prefix_rows` documents, and `total` defaults to the number of words in fifty
+        of these.
     prefix_rows : int
-        Documents that decide on what is not given.
+        Initial documents used to learn unset parameters.
     new_cluster_threshold, min_responsibility, max_responsibilities, prune_threshold, n_passes, \
 revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, split_threshold, \
 max_clusters, max_memory, \
 engine, n_jobs, half_life, staleness, block_rows, learn_threads, n_topics, granularity
-        As in `StreamingMixture`. A cluster left with less than the opening threshold is retired.
-        Words stay known.
+        As in `StreamingMixture`. Words stay known when clusters are retired.
 
     Attributes
     ----------
     vocabulary_ : Vocabulary
-        The words so far; `len` counts them.
+        The words seen so far; `len` gives their number.
     n_clusters_, cluster_ids_, weights_, labels_, label_ids_, probabilities_, log_evidence_, \
 novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage_, state_, clock_
         As in `StreamingMixture`.
     means_ : ndarray of shape (n_clusters_, len(vocabulary_))
-        Word probabilities; what is missing from one is left for words not seen so far.
+        Word probabilities; the rest up to one is reserved for words not seen so far.
 
     Examples
     --------
@@ -74,11 +73,11 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
     >>> model = model.partial_fit([{"bond": 2, "stock": 3}, {"stock": 2, "yield": 1}])
     >>> model.vocabulary_.words
     ['cat', 'dog', 'bond', 'stock', 'yield']
-    >>> model.predict([["dog"], ["stock", "option"]])     # nobody has seen an option
+    >>> model.predict([["dog"], ["stock", "option"]])     # "option" is a new word
     array([0, 1])
     >>> [word for word, _ in model.top_words(2)[1]]
     ['stock', 'bond']
-    >>> model.predict(["Cats? A dog!", "Stock, and yield."])          # texts are cut into words
+    >>> model.predict(["Cats? A dog!", "Stock, and yield."])          # texts are split into words
     array([0, 1])
     """
 
@@ -144,13 +143,13 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
 
     @property
     def vocabulary_(self) -> Vocabulary:
-        """Return the words so far; `len` counts them."""
+        """Return the words seen so far; `len` gives their number."""
         encoder = self._fitted.encoder
         assert isinstance(encoder, GrowingVocabulary)
         return encoder.vocabulary
 
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
-        """Return the n words that tell every cluster apart, and their probabilities.
+        """Return the n most distinctive words of every cluster, and their probabilities.
 
         Parameters
         ----------

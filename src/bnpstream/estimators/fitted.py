@@ -110,7 +110,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def provisional_(self) -> bool:
-        """Return whether rows wait for others, so that a throw-away model answers."""
+        """Return whether rows are waiting, so that a provisional model answers."""
         return self._kept.waits
 
     state_: MixtureState = of_stream("state", "The posterior's arrays.")
@@ -121,7 +121,9 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     topic_lineage_: list[Event] = events_of(
         "topic", "Every birth, split, merge and death of a topic since the start."
     )
-    epochs_: list[Epoch] = of_stream("epochs", "What every sweep of the last call did.")
+    epochs_: list[Epoch] = of_stream(
+        "epochs", "Change, log predictive and clusters after every sweep."
+    )
     prior_: Prior = of_stream("prior", "The prior as learnt so far.")
     likelihood_: Likelihood = of_stream("likelihood", "The likelihood as learnt so far.")
     n_clusters_: int = of_stream("state.n_clusters", "The number of clusters.")
@@ -136,7 +138,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def topics_(self) -> NDArray[np.int64]:
-        """Return the stable ids of the topics, ascending: groups of clusters, for people."""
+        """Return the stable ids of the topics, ascending; a topic is a group of clusters."""
         self._up_to_date()
         return self._fitted.topics.ids
 
@@ -152,7 +154,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         stream, given = self._fitted, self._recent
         if given is None:
             raise AttributeError(
-                "there are no topic_labels_: no row was absorbed since it was loaded"
+                "there are no topic_labels_: no row was absorbed since the model was loaded"
             )
         encoder = stream.encoder
         rows = given.rows if given.prefix is None else encoder.prepared(given.rows)
@@ -160,18 +162,20 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def clock_(self) -> Clock:
-        """Return how far forgetting has come; only with `half_life`."""
+        """Return the state of forgetting; only with `half_life`."""
         clock = self._fitted.clock
         if clock is None:
-            raise AttributeError("there is no clock_: nothing is forgotten without half_life")
+            raise AttributeError("there is no clock_: it needs half_life")
         return clock
 
     @property
     def absorbed_(self) -> Absorbed:
-        """Return what became of every row that was absorbed last."""
+        """Return labels, evidence and responsibilities of the rows absorbed last."""
         last = self._fitted.last
         if last is None:
-            raise AttributeError("there is no absorbed_: no row was absorbed since it was loaded")
+            raise AttributeError(
+                "there is no absorbed_: no row was absorbed since the model was loaded"
+            )
         return last.absorbed
 
     @property
@@ -196,7 +200,9 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             check_is_fitted(self)
         self._describe_rows()
         if self._labels is None:
-            raise AttributeError("there are no labels: no row was absorbed since it was loaded")
+            raise AttributeError(
+                "there are no labels: no row was absorbed since the model was loaded"
+            )
         return self._labels
 
     labels_: NDArray[np.intp] = of_rows(
@@ -205,7 +211,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     label_ids_: NDArray[np.int64] = of_rows("ids", "The stable id of that cluster.")
     probabilities_: Floats = of_rows("shares", "The responsibility of that cluster.")
     log_evidence_: Floats = of_rows(
-        "log_evidence", "The log predictive of the same rows one step ahead."
+        "log_evidence", "The one-step-ahead log predictive of the same rows."
     )
     novelty_: Floats = of_rows(
         "novelty", "The responsibility of a new cluster before each of the same rows was absorbed."
@@ -226,19 +232,19 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self._posterior.log_joint(self._view(X))
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the position in `cluster_ids_` of every row's likeliest cluster."""
+        """Return the most likely cluster of every row, as a position in `cluster_ids_`."""
         return self._posterior.best(self._view(X))
 
     def predict_ids(self, X: Any) -> NDArray[np.int64]:
-        """Return the stable id of every row's likeliest cluster."""
+        """Return the stable id of the most likely cluster of every row."""
         return self.cluster_ids_[self.predict(X)]
 
     def predict_topics(self, X: Any) -> NDArray[np.int64]:
         """Return the topic of every row: an id from `topics_`.
 
-        The topic of a document is the one that explains its words best, and of a direction the one
-        that it points to most; neither need be that of the likeliest cluster. A row of cells has
-        the topic of its likeliest cluster.
+        The topic of a document is the one that explains its words best; the topic of a direction is
+        the one with the largest cosine. Neither has to be the topic of the most likely cluster. A
+        row of a table has the topic of its most likely cluster.
 
         Parameters
         ----------
@@ -256,13 +262,13 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def cosine(self, X: Any) -> Floats:
         """Return the cosine of every row with the centroid of every cluster.
 
-        For directions (`Directional`), whose `means_` have length one. Near duplicates of what a
-        cluster holds have cosines close to one.
+        For directions (`Directional`), whose `means_` have unit length. A row that nearly
+        duplicates the content of a cluster has a cosine close to one.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features_in_)
-            Vectors, of length one or, with ``normalize=True``, of any; not absorbed.
+            Vectors of unit length or, with ``normalize=True``, of any length; not absorbed.
 
         Returns
         -------
@@ -272,14 +278,15 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self.likelihood_.cosines(self.means_, self._view(X))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return every row's responsibilities over `cluster_ids_`; they sum to one.
+        """Return the responsibilities of the clusters for every row; they sum to one.
 
-        The possibility of a new cluster is left out. A probability below 3e-20 may be zero.
+        Columns are in the order of `cluster_ids_`. A new cluster is not considered. Probabilities
+        below 3e-20 may be returned as zero.
         """
         return self._posterior.responsibilities(self._view(X))
 
     def transform(self, X: Any) -> Floats:
-        """Return every row's responsibilities: `predict_proba`."""
+        """Return the responsibilities of the clusters for every row, as `predict_proba`."""
         return self.predict_proba(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -287,16 +294,16 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return np.array([f"cluster{id}" for id in self.cluster_ids_], dtype=object)
 
     def score_samples(self, X: Any) -> Floats:
-        """Return the log predictive of every row, log h(x) and a new cluster included."""
+        """Return the log predictive of every row, including log h(x) and a new cluster."""
         return self._posterior.log_predictives(self._view(X))
 
     def novelty(self, X: Any) -> Floats:
-        """Return the responsibility of a new cluster for every row: the outlier score.
+        """Return the probability that a row belongs to a new cluster, as an outlier score.
 
-        It is the posterior probability that the row belongs to none of the clusters, so it depends
-        on the prior: on how readily new clusters arise. A row that is odd for its cluster but
-        odder still for a new one has a small novelty; see `surprise`. How large it is depends on
-        the width of clusters: for a threshold use `novelty_quantile`.
+        This is a posterior probability, so it depends on the prior: on how readily new clusters
+        appear. A row that is unusual for its cluster but even less likely in a new one has a low
+        novelty; see `surprise`. Typical values depend on the width of the clusters; to set a
+        threshold, use `novelty_quantile`.
 
         Parameters
         ----------
@@ -313,15 +320,15 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def novelty_quantile(self, X: Any) -> Floats:
         """Return for every row the share of the stream's last rows that were less surprising.
 
-        A row's log predictive, as the model is now, is compared with that of the last 1024 rows
-        absorbed, each just before it was absorbed: what it would be if the row came next. So a
-        threshold means the same on any stream: of rows from the same source about 1 % are above
-        .99. While the model is learning quickly, as over the first thousand rows, rows seem more
-        usual than they are, since those before had a worse model.
+        The log predictive of a row under the current model is compared with the one-step-ahead log
+        predictives of the last 1024 rows absorbed. A threshold therefore means the same on any
+        stream: about 1 % of rows from the same source exceed .99. While the model still improves
+        quickly, as over the first thousand rows, rows rank lower than they should, because the rows
+        they are compared with were scored by a worse model.
 
-        Rows of rare or of wide clusters are less probable than others, and rank high. A row with
-        missing cells is more probable than a complete one, and ranks low. Documents are refused:
-        their log predictives depend on their lengths; see `surprise`.
+        Rows of rare or wide clusters are less probable than others and rank high. A row with
+        missing cells is more probable than a complete one and ranks low. Documents are refused,
+        because their log predictives depend on their lengths; see `surprise`.
 
         Parameters
         ----------
@@ -331,19 +338,22 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         Returns
         -------
         quantile : ndarray of shape (n_rows,)
-            In [0, 1). After n rows at most n / (n + 1), so that 100 rows are needed for .99.
+            In [0, 1). After n rows it is at most n / (n + 1), so .99 needs 100 rows.
         """
         batch = self._view(X)
         return self.stream_.novelty_quantiles(batch)
 
     def surprise(self, X: Any) -> Floats:
-        """Return how far the log predictive of every row is below what is expected of its like.
+        """Return how far the log predictive of every row is below that of comparable rows.
 
-        A long document is less probable than a short one, and a row with missing cells more
-        probable than a complete one. So rows are drawn from the posterior predictive (always the
-        same ones), of the same length or with the same cells missing, and
+        A long document is less probable than a short one, and a row with missing cells is more
+        probable than a complete one. A row is therefore compared with draws from the posterior
+        predictive of the same length, or with the same cells missing:
 
-            surprise = (mean of their log predictives - the row's) / their standard deviation.
+            surprise = (mean log predictive of the draws - that of the row) / their standard
+            deviation.
+
+        The draws are the same in every call.
 
         Parameters
         ----------
@@ -353,7 +363,8 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         Returns
         -------
         surprise : ndarray of shape (n_rows,)
-            About 0 with a spread of 1 for rows like those of the stream; 5 is an outlier.
+            About 0, with a standard deviation of 1, for rows like those of the stream; 5 is an
+            outlier.
         """
         return self._posterior.surprise(self._view(X))
 
@@ -367,12 +378,12 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         Parameters
         ----------
         n_groups : int
-            Where the tree is to be best: clusters settle in so many groups (`inference.tree`).
+            The number of groups to optimise the tree for (`inference.tree`).
 
         Returns
         -------
         tree : MergeTree
-            Its `cut` says for any number of groups which cluster is in which.
+            Its `cut` gives the group of every cluster, for any number of groups.
         """
         require_whole("n_groups", n_groups, 1)
         return self._posterior.merge_tree(n_groups)
@@ -380,17 +391,17 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def coarsened(self, n_clusters: int, tree: MergeTree | None = None) -> Self:
         """Return a copy whose clusters are merged into `n_clusters`, by the tree of merges.
 
-        It is a model like any other: its clusters have weights, means and words, it predicts and
-        absorbs rows. A merged cluster has the id of its heaviest one; the lineage says what went
-        into it. This model stays as fine as it is.
+        The copy is a complete model: its clusters have weights, means and words, and it predicts
+        and absorbs rows. A merged cluster takes the id of its largest part; the merges are recorded
+        in the lineage. The original is not changed.
 
         Parameters
         ----------
         n_clusters : int
-            Clusters wanted; where there are no more, nothing is merged.
+            Number of clusters wanted; nothing is merged if there are no more than that.
         tree : MergeTree, optional
-            What `merge_tree` returned, to cut one tree at several levels; by default the tree that
-            is best at `n_clusters`.
+            A result of `merge_tree`, to cut one tree at several levels; by default a tree optimised
+            for `n_clusters`.
 
         Examples
         --------
@@ -415,18 +426,18 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return coarse
 
     def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
-        """Return the n features that say most about every cluster, the first first.
+        """Return the n most characteristic features of every cluster, the best first.
 
-        Words are those that tell the cluster apart, by `telling_words`; other features those with
-        the largest mean.
+        For documents these are the most distinctive words (`telling_words`); otherwise the features
+        with the largest means.
 
         Parameters
         ----------
         n : int
             Features per cluster.
         feature_names : sequence of length n_features_in_, optional
-            Names to show; by default those of the data frame, or of the run, that it was fitted
-            on, else positions.
+            Names to show; by default the columns of the data frame or run that the model was fitted
+            on, or else positions.
 
         Returns
         -------
@@ -445,7 +456,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             feature_names = known if named else range(n_features)
         if len(feature_names) != n_features:
             raise ValueError(
-                f"feature_names has {len(feature_names)} names for {n_features} features"
+                f"feature_names has {len(feature_names)} names, but there are {n_features} features"
             )
         means = map(posterior.mean, range(posterior.ids.size))
         return [
@@ -463,7 +474,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
                 yield np.argsort(-posterior.mean(k), kind="stable")[:n]
 
     def column_names(self) -> Any:
-        """Return what the columns are called, or None if they have no names."""
+        """Return the names of the columns, or None if they have none."""
         words = None if self._stream is None else self._fitted.encoder.words()
         named = getattr(self, "feature_names_in_", getattr(self, "names_", None))
         return named if words is None else words
@@ -480,7 +491,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         random_state : int or numpy.random.Generator
             Seed, or a source of randomness.
         **options
-            For the likelihood; ``length=100`` words per document for counts of words.
+            Options of the likelihood, such as ``length=100`` words per document.
 
         Returns
         -------
@@ -492,19 +503,19 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self._posterior.sample(n_samples, np.random.default_rng(random_state), **options)
 
     def resolve_id(self, id: int) -> int | None:
-        """Return the id that a cluster lives on as after merges, or None if it is gone."""
+        """Return the id of the cluster that a cluster was merged into, or None if it is gone."""
         self._require_id(id)
         return survivor(id, self.lineage_)
 
     def resolve_ids(self, id: int) -> list[int]:
-        """Return all ids that a cluster lives on as, its main heir first; none if it is gone."""
+        """Return the ids of all clusters that a cluster went into, the main one first."""
         self._require_id(id)
         return survivors(id, self.lineage_)
 
     def _require_id(self, id: int) -> None:
         born = self.state_.next_id
         if not 0 <= id < born:
-            raise ValueError(f"no cluster has had the id {id}; ids so far are 0 to {born - 1}")
+            raise ValueError(f"no cluster has ever had the id {id}; ids so far are 0 to {born - 1}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._stream is not None

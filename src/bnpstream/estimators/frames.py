@@ -13,21 +13,21 @@ Library = Literal["pandas", "polars", "arrow"]
 def clusters_frame(
     self: Any, *, n_words: int = 10, feature_names: Any = None, to: Library = "pandas"
 ) -> Any:
-    """Return a data frame with a line for every cluster, the heaviest first.
+    """Return a data frame with one row per cluster, the largest first.
 
-    Its columns: `id` (stable), `label` (a few words), `words` that tell the cluster apart (of
-    rows of cells: columns), `size` (expected number of rows), `share` of the stream, `born`
-    (rows seen then; missing where that is not known any more), `topic` (its id).
+    Its columns: `id` (stable), `label` (a few words), `words` (the most distinctive words, or the
+    columns of a table), `size` (expected number of rows), `share` of the stream, `born` (number of
+    rows seen at its birth; missing if no longer known), `topic` (its id).
 
     Parameters
     ----------
     n_words : int
-        Words, or columns, of every cluster.
+        Words, or columns, per cluster.
     feature_names : sequence of length n_features_in_, optional
         Names of columns; by default those of the data frame, or of the run, that it was fitted
         on, else positions. In a pipeline: ``pipeline[:-1].get_feature_names_out()``.
     to : {"pandas", "polars", "arrow"}
-        What kind of frame.
+        Library of the data frame.
 
     Examples
     --------
@@ -43,11 +43,11 @@ def clusters_frame(
 def topics_frame(
     self: Any, *, n_words: int = 10, feature_names: Any = None, to: Library = "pandas"
 ) -> Any:
-    """Return a data frame with a line for every topic, the heaviest first.
+    """Return a data frame with one row per topic, the largest first.
 
-    Its columns are those of `clusters_frame`, with `clusters`, the ids of the clusters in it,
-    instead of `topic`. `born` is missing where topics were found for this call only: they are
-    kept from row 1000 on, and after `finish`.
+    Its columns are those of `clusters_frame`, with `clusters` (the ids of its clusters) instead of
+    `topic`. `born` is missing if the topics were found for this call only: they are kept from row
+    1000 on, and after `finish`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def lineage_frame(self: Any, *, to: Library = "pandas") -> Any:
     Parameters
     ----------
     to : {"pandas", "polars", "arrow"}
-        What kind of frame.
+        Library of the data frame.
     """
     stream = self.read_stream()
     stream.topics  # noqa: B018  topics of an ended stream are found when somebody asks

@@ -30,33 +30,33 @@ class GibbsMixture(MixtureEstimator):
     """Sample the exact posterior of a mixture model by collapsed Gibbs sweeps.
 
     The sampler of Favaro & Teh (2013) for normalized random measures and Pitman-Yor: rows are
-    reassigned one by one given all others and U, and U is drawn once a sweep. It is the gold
-    standard that streaming is measured against, and it needs all rows at once.
+    reassigned one by one given all others and the auxiliary variable U, which is drawn once per
+    sweep. It needs all rows at once, and is the gold standard that streaming is compared with.
 
     Parameters
     ----------
     prior, likelihood, engine
-        As for `StreamingMixture`; what a likelihood leaves open is taken from all rows.
+        As for `StreamingMixture`; unset parameters are estimated from all rows.
     n_sweeps : int
-        Sweeps of every chain, from all rows in one cluster.
+        Sweeps per chain; a chain starts with all rows in one cluster.
     n_kept : int
-        Last sweeps that are kept.
+        Number of final sweeps to keep.
     n_chains : int
-        Independent chains.
+        Number of independent chains.
     n_split_merges : int
-        Splits and merges of clusters proposed before every sweep (Jain & Neal 2004), for chains
-        that rows one by one do not move.
+        Splits and merges of clusters proposed before each sweep (Jain & Neal 2004), for chains that
+        moving one row at a time leaves stuck.
     random_state : int
-        Seed; chains get streams of their own.
+        Seed; each chain has its own random stream.
     n_jobs : int, optional
-        Threads, each for a chain: -1 for all cores; by default one. Results do not depend on it.
+        Threads, one per chain: -1 for all cores, one by default. Results do not depend on it.
 
     Attributes
     ----------
     log_likelihood_ : ndarray of shape (n_chains, n_sweeps)
         log p(x | assignments) after every sweep.
     n_clusters_ : ndarray of shape (n_chains, n_sweeps)
-        Clusters after every sweep.
+        Number of clusters after every sweep.
     assignments_ : ndarray of shape (n_chains, n_kept, n_rows)
         Kept assignments, numbered 0..K-1 within a draw.
     auxiliaries_ : ndarray of shape (n_chains, n_kept)

@@ -124,7 +124,7 @@ class StreamEstimator(FittedMixture):
         return given
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, timestamps: Any = None) -> Self:
-        """Forget everything, absorb the rows of X in order, revisit them, and `finish`.
+        """Start afresh: absorb the rows of X in order, revisit them, and `finish`.
 
         Parameters
         ----------
@@ -132,9 +132,9 @@ class StreamEstimator(FittedMixture):
             Rows.
         y : ignored
         sample_weight : array-like of shape (n_rows,), optional
-            How many rows a row counts for, see `partial_fit`.
+            Weights of the rows, see `partial_fit`.
         timestamps : array-like of shape (n_rows,), optional
-            When the rows came, see `partial_fit`.
+            Times of the rows, see `partial_fit`.
         """
         stream = self._new_stream(X, all_rows=True)
         given = stream.check(self._rows(X), sample_weight, timestamps)
@@ -159,16 +159,16 @@ class StreamEstimator(FittedMixture):
         Parameters
         ----------
         X : array-like, sparse or data frame of shape (n_rows, n_columns), or documents
-            Rows. If any is bad, ValueError names it and nothing is absorbed.
+            Rows. If any is invalid, a ValueError names it and nothing is absorbed.
         y : ignored
         sample_weight : array-like of shape (n_rows,), optional
-            How many rows a row counts for: its responsibilities are those of one row, and it adds
-            so many times its responsibilities and its statistics to the posterior. A row of weight
-            zero is labelled but leaves no trace.
+            Weights of the rows: the responsibilities of a row are those of a single row, and it
+            adds weight times its responsibilities and statistics to the posterior. A row of weight
+            zero is labelled but changes nothing.
         timestamps : array-like of shape (n_rows,), optional
-            When the rows came, as numbers or datetime64: then `half_life` is in units of the
-            numbers, or in seconds. A row that comes late is absorbed at the time of those before
-            it. Either all rows of a stream have a time, or none has.
+            Times of the rows, as numbers or datetime64; `half_life` is then in the unit of the
+            numbers, or in seconds. A row that arrives late is absorbed at the time of the row
+            before it. Either all rows of a stream have a time, or none.
         """
         stream = self._current(X)
         given = self._check(stream, X, sample_weight, timestamps)
@@ -184,16 +184,16 @@ class StreamEstimator(FittedMixture):
         return self
 
     def finish(self) -> Self:
-        """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
+        """Revisit the rows left in the window and freeze them: the stream has ended, or pauses."""
         for _ in self.finishing():
             pass
         return self
 
     def finishing(self) -> Iterator[Self]:
-        """Do what `finish` does, yielding this estimator after every step of it.
+        """Do what `finish` does, step by step, yielding this estimator after every step.
 
         A step is a sweep over the window, or a search for merges. Between steps the estimator can
-        be saved; loaded again, it goes on from there.
+        be saved; once loaded, it continues from there.
         """
         stream = self._up_to_date()
         self._describe_rows()
@@ -208,7 +208,7 @@ class StreamEstimator(FittedMixture):
         X : array-like, sparse or data frame of shape (n_rows, n_columns), or documents
             Every row given so far.
         n_passes : int
-            Sweeps at most.
+            Largest number of sweeps.
         sample_weight : array-like of shape (n_rows,), optional
             The weights that the rows were given.
         """
@@ -265,7 +265,7 @@ class StreamEstimator(FittedMixture):
         Parameters
         ----------
         path : str or Path
-            The directory; made if it is not there. A model saved there before is replaced.
+            The directory, created if needed. A model saved there before is replaced.
         """
         tensors = self.to_tensors()
         self._describe_rows()
@@ -276,14 +276,14 @@ class StreamEstimator(FittedMixture):
 
     @classmethod
     def load(cls, path: str | Path, *, classes: Iterable[type] = ()) -> Self:
-        """Return the estimator that was saved in a directory, or that a run has fitted so far.
+        """Load an estimator that was saved in a directory, or the model of a run so far.
 
         Parameters
         ----------
         path : str or Path
-            What `save` was given, or a run directory.
+            The directory given to `save`, or a run directory.
         classes : iterable of type
-            Priors and likelihoods of your own, dataclasses, that it was saved with.
+            Your own classes of priors and likelihoods (dataclasses) that the model uses.
         """
         folder = Path(path)
         config, saved = read_config(folder), read_model(folder, cls.__name__, classes)

@@ -20,166 +20,167 @@ AUTO = "auto"
 
 
 class StreamingMixture(StreamEstimator):
-    """Cluster a stream in one pass, with as many clusters as the data ask for.
+    """Cluster a stream in one pass, with as many clusters as the data call for.
 
-    ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): a variational posterior of a mixture model
-    whose prior is a normalized random measure, updated row by row. Rows that can be revisited
-    improve it: all of them in `fit` (`n_passes`, EP-NRM, Algorithm 2), or on an endless stream
-    the last `revisit` ones, in bounded memory.
+    ADF-NRM, Algorithm 1 of Tank, Foti & Fox (2015): the variational posterior of a mixture model
+    whose prior is a normalized random measure, updated row by row. Revisiting rows improves it:
+    `fit` can make several passes over all rows (`n_passes`, EP-NRM, Algorithm 2), and an endless
+    stream can revisit its last `revisit` rows in bounded memory.
 
     Parameters
     ----------
     prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
-        How clusters arise. The strings stand for a Dirichlet process, a normalized inverse
-        Gaussian, a normalized generalized gamma and a normalized stable process, and a Pitman-Yor
-        process, whose concentration and discount are learnt from the clusters at n = P, 2P, 4P...
-        rows, P being `prefix_rows`. A `Prior` stays as it is, unless it is ``prior.learning()``.
+        Prior over partitions. The strings are a Dirichlet process, a normalized inverse Gaussian
+        process, a normalized generalized gamma process, a normalized stable process and a
+        Pitman-Yor process; their concentration and discount are learnt from the clusters after P,
+        2P, 4P... rows, where P is `prefix_rows`. A `Prior` object keeps its parameters, unless it
+        is ``prior.learning()``.
     likelihood : Likelihood, "auto" or the name of one
-        What a row looks like in a cluster. "auto" chooses by what the rows look like: counts of
-        words for a sparse matrix or whole numbers >= 0, directions for vectors of unit length, a
-        Gaussian with any covariance for up to 30 columns of real numbers (with a diagonal one if
-        cells are missing), one with a width for every row for more, and a product of families for
-        a table of mixed types; texts, a list of strings, are cut into words and clustered as
-        `DocumentMixture` does. Names are "multinomial", "bursty" (documents that repeat their
-        words: `BurstyMultinomial`), "gaussian", "diagonal", "spherical", "directional", "scaled",
-        "poisson", "bernoulli" and "categorical". What a likelihood leaves open is learnt, its scale
-        again at 2P, 4P... rows, by how well rows are predicted.
+        Distribution of the rows of one cluster. "auto" chooses by the type of the rows: word counts
+        for a sparse matrix or non-negative integers, directions for vectors of unit length, a
+        Gaussian with full covariance for up to 30 columns of real numbers (diagonal if cells are
+        missing), a Gaussian with a scale per row for more columns, and a product of families for a
+        table of mixed types. A list of strings is split into words and clustered as by
+        `DocumentMixture`. Names are "multinomial", "bursty" (documents that repeat their words:
+        `BurstyMultinomial`), "gaussian", "diagonal", "spherical", "directional", "scaled",
+        "poisson", "bernoulli" and "categorical". Unset parameters are learnt from the first
+        `prefix_rows` rows; the scale is learnt again after 2P, 4P... rows, by how well rows are
+        predicted.
     prefix_rows : int
-        Rows from which a likelihood takes what it leaves open: its choice, its scale, its labels.
-        They are counted from the start of the stream, never by calls: until there are so many they
-        are kept, and a throw-away model of them answers; then they are absorbed in order. `fit` and
-        `finish` make do with fewer.
+        Initial rows used to learn unset parameters: the family, its scale, its labels. They are
+        counted from the start of the stream, whatever the calls. Until there are enough, rows are
+        kept and a provisional model of them answers; then they are absorbed in order. `fit` and
+        `finish` accept fewer.
     new_cluster_threshold : float, optional
-        epsilon in [sigma, 1): a row opens a cluster if the new cluster's responsibility is
-        larger. Below sigma, the prior's discount, an opened cluster would have zero weight ever
-        after. Default .1, or sigma where that is larger: low enough that the posterior is
-        truncated little, high enough that a doubtful row does not cost every later row a
-        cluster to look at.
+        epsilon in [sigma, 1): a row opens a new cluster if the responsibility of the new cluster
+        exceeds this. Below sigma, the discount of the prior, an opened cluster would keep zero
+        weight forever. Default .1, or sigma if that is larger: low enough to truncate the
+        posterior little, high enough that a doubtful row does not add a cluster that every later
+        row has to be compared with.
     min_responsibility : float
-        The cut: a cluster takes part in a row only if its score is at least this fraction of
-        the best one's. Cells that would get a negligible share stay empty.
+        A cluster takes a share of a row only if its score is at least this fraction of the best
+        score.
     max_responsibilities : int, optional
-        A row takes part in at most this many existing clusters, those with the best scores;
-        responsibilities and evidence are over these. None sets no limit: together with
-        ``min_responsibility=0`` that is the paper's Algorithm 1.
+        Largest number of existing clusters that share a row: those with the best scores.
+        Responsibilities and evidence are computed over these. None sets no limit; with
+        ``min_responsibility=0`` that is Algorithm 1 of the paper.
     prune_threshold : float, optional
-        A cluster that a revisit leaves with less mass is dropped. Default the opening threshold.
+        A revisit that leaves a cluster with less mass than this drops the cluster. Default the
+        new-cluster threshold.
     n_passes : int
-        Passes of `fit` over its rows: the first is ADF, the others EP sweeps.
+        Passes of `fit` over its rows: the first is ADF, the others are EP sweeps.
     revisit : int or "all"
-        W: the last W rows are kept; when there are W, all are revisited and the older half is
-        frozen. 0 keeps none. "all" keeps all until `finish`: `partial_fit` and then `finish` with
-        `n_revisits` = m amount to `fit` with `n_passes` = m + 1.
+        W, the number of recent rows to keep. When there are W, all are revisited and the older half
+        is frozen. 0 keeps none. "all" keeps every row until `finish`: `partial_fit` followed by
+        `finish` with `n_revisits` = m is `fit` with `n_passes` = m + 1.
     n_revisits : int
         Sweeps over the window each time.
     tol : float
-        Sweeps end early when the responsibilities of a row move by no more than this on average
-        (half the summed absolute change).
+        Sweeps stop early when responsibilities change by no more than this per row on average
+        (half the sum of absolute changes).
     keep_sites : bool
-        Keep what every row contributed, so that `refine` can revisit rows given again.
+        Keep the contribution of every row, so that `refine` can revisit rows that are given again.
     merge_threshold : float, "auto" or None
-        Merge two clusters that share rows when the model's log odds exceed this. 0 is even odds; 5,
-        about 150 to 1, is conservative. Merging happens after every `merge_every` rows, or at each
-        full window, or with `keep_sites` in `refine`, and to finish. None never merges. "auto"
-        merges rows of cells at even odds: once the passes of `fit` are done, and, where the base
-        measure is learnt, among the first `prefix_rows` rows, which are swept and merged before
-        the stream goes on. It never merges documents.
+        Merge two clusters that share rows when the model's log odds in favour exceed this: 0 means
+        even odds; 5, about 150 to 1, is conservative. Merges are tried every `merge_every` rows, at
+        each full window, in `refine` (with `keep_sites`), and in `finish`. None never merges.
+        "auto" merges rows of numbers and labels at even odds, after the passes of `fit` and, where
+        the base measure is learnt, among the first `prefix_rows` rows; it never merges documents.
     merge_every : int
-        Rows between merges where there is no window.
+        Rows between two attempts to merge, without a window.
     split_threshold : float, optional
-        Split a cluster when a revisit finds two parts of its rows whose log odds of being two
-        exceed this (``bnpstream.inference.split``): at each full window, before the later passes,
-        or in `refine`. 0 is even odds, the least. None never splits.
+        Split a cluster when a revisit finds two parts of it for which the model's log odds of two
+        clusters exceed this (``bnpstream.inference.split``). Splits are tried at each full window,
+        before the later passes, and in `refine`. 0 means even odds, the least. None never splits.
     max_clusters : int, optional
-        Clusters at most, two at least. Before a row that finds so many, the least costly of the
-        lightest clusters, one in sixteen, make room: merged into another or retired by the model's
-        own odds (``bnpstream.inference.budget``). The lineage says so.
+        Largest number of clusters, at least 2. At the limit, the least costly of the smallest
+        clusters, one in sixteen, are merged into others or retired, by the model's own odds
+        (``bnpstream.inference.budget``) and recorded in `lineage_`.
     max_memory : int or str, optional
-        Bytes of the posterior at most, ``state_.nbytes``, or such as "512MB"; room is made
-        likewise.
+        Memory limit of the posterior (``state_.nbytes``) in bytes, or a size such as "512MB". At
+        the limit, clusters make room as with `max_clusters`.
     engine : {"auto", "compiled", "reference"}
-        Compiled loops where prior and likelihood have them, or NumPy. Both make the same
+        Compiled loops if prior and likelihood have them, or plain NumPy. Both take the same
         decisions from the same posterior; identical bits are promised within one engine.
     n_jobs : int, optional
-        Threads that predict and score rows: -1 for all cores; by default one. Results do not
-        depend on it, to the last bit. It is not about learning: see `learn_threads`.
+        Threads for prediction and scoring: -1 for all cores, one by default. Results are identical
+        for any number. For learning, see `learn_threads`.
     half_life : float, optional
-        Forget: a row counts for half after so many further rows, or, with `timestamps`, after so
-        much time; for a quarter after twice as many. This happens in 64 small steps a half-life,
-        at fixed row counts or times, never by calls. A cluster that is left with less mass than
-        `prune_threshold` is retired. n of the prior's rule is what all rows still count for. Rows
-        in a window, or of several passes, are revisited with what they count for then, and not at
-        all below `prune_threshold`. None never forgets.
+        Forget: a row counts half after this many further rows or, with `timestamps`, after this
+        much time, and a quarter after twice as much. Forgetting happens in 64 small steps per
+        half-life, at fixed row counts or times, whatever the calls. A cluster left with less mass
+        than `prune_threshold` is retired. The prior counts what all rows still weigh. Rows in a
+        window, or of several passes, are revisited with their current weight, unless that is below
+        `prune_threshold`. None never forgets.
     staleness : int
-        s: rows are absorbed in blocks of `block_rows`, s + 1 blocks side by side. All of these
-        start from the posterior before the first of them, so that the last one lacks s blocks; new
-        clusters that several blocks opened for the same rows are then recognised as one. 0, the
-        default, absorbs every row with all rows before it. Above 0, the first `block_rows` rows
-        are absorbed one after the other too, and later ones wait until there are (s + 1)
-        `block_rows` of them; meanwhile a throw-away model that has absorbed them answers, and
-        `finish` absorbs what waits. Blocks are counted from the start of the stream, never by
-        calls. With `n_passes`, or ``revisit="all"``, the first pass is that of 0, and a later one
-        sweeps over all blocks side by side, each against the posterior before the sweep. Not with
-        a window, `keep_sites`, a number for `merge_threshold`, or `half_life`, and several passes
-        not with a budget.
+        s: absorb blocks of `block_rows` rows, s + 1 blocks in parallel, each starting from the
+        posterior before the first of them. New clusters that several blocks opened for the same
+        kind of rows are then matched. 0, the default, absorbs every row after all rows before it.
+        Above 0, the first block is absorbed alone and later rows wait until there are (s + 1)
+        `block_rows` of them; until then a provisional model that has absorbed them answers, and
+        `finish` absorbs the rest. Blocks are counted from the start of the stream, whatever the
+        calls. With `n_passes`, or ``revisit="all"``, the first pass is serial and later ones sweep
+        all blocks in parallel, each against the posterior before the sweep. Cannot be combined with
+        a window, `keep_sites`, a number for `merge_threshold`, or `half_life`; nor can several
+        passes be combined with a budget.
     block_rows : int
-        Rows of a block. Larger ones are faster by threads, and starting points older.
+        Rows per block. Larger blocks use threads better, but start from an older posterior.
     learn_threads : int
-        Threads that absorb blocks, of which s + 1 at most have something to do. Results depend on
-        `staleness` and `block_rows` and not on the number of threads, to the last bit. Every block
-        needs a copy of the posterior. More than 1 need a `staleness` of 1 or more.
+        Threads that absorb blocks; at most s + 1 are busy. Results depend on `staleness` and
+        `block_rows`, and are identical for any number of threads. Every block needs a copy of the
+        posterior. More than 1 needs a `staleness` of 1 or more.
     n_topics : int, optional
-        Topics wanted (`topics_`); by default as many as the data ask for.
+        Number of topics (`topics_`); by default it is found from the data.
     granularity : float
-        By what the number of topics found is multiplied: 2 for twice as many, .5 for half.
+        Factor on the number of topics found: 2 for twice as many, .5 for half as many.
 
     Attributes
     ----------
     n_clusters_ : int
-        Clusters so far.
+        Number of clusters.
     cluster_ids_ : ndarray of shape (n_clusters_,)
-        Stable ids, ascending; everything below is in this order.
+        Stable ids, ascending; the arrays below are in this order.
     weights_ : ndarray of shape (n_clusters_,)
         S_k / sum S: the share of the stream in each cluster.
     means_ : ndarray of shape (n_clusters_, n_features_in_)
-        Posterior mean parameters; word probabilities for documents.
+        Posterior means of the parameters; word probabilities for documents.
     labels_ : ndarray of shape (n_rows,)
-        For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the
-        likeliest cluster at the moment the row arrived, or at the end of the call if rows were
-        revisited during it, or if that cluster is gone by then. After `fit` and `refine` they are
-        0, 1, 2... without a gap: a cluster that is no row's likeliest is not counted.
+        For the rows of the last `fit` or `partial_fit`: position in `cluster_ids_` of the most
+        likely cluster when the row arrived, or at the end of the call if rows were revisited or
+        that cluster is gone. After `fit` and `refine` labels are 0, 1, 2... without gaps: clusters
+        that are most likely for no row are skipped.
     label_ids_ : ndarray of shape (n_rows,)
         For the same rows: the stable id of that cluster.
     probabilities_ : ndarray of shape (n_rows,)
         For the same rows: the responsibility of that cluster.
     log_evidence_ : ndarray of shape (n_rows,)
-        For the same rows: the log predictive one step ahead, before the row was absorbed.
+        For the same rows: the one-step-ahead log predictive, before the row was absorbed.
     novelty_ : ndarray of shape (n_rows,)
         For the same rows: the responsibility of a new cluster, before the row was absorbed.
     absorbed_ : Absorbed
-        What became of every row that the last call absorbed, when it did: all of the above, and its
-        responsibilities. With the call that fills the prefix these are all rows of the prefix.
+        All of the above, and the responsibilities, for every row that the last call absorbed. For
+        the call that completes the prefix, these are all rows of the prefix.
     provisional_ : bool
-        Whether rows wait, for the prefix to fill or for others to be absorbed side by side with, so
-        that a throw-away model answers.
+        Whether rows are waiting, for the prefix to fill or for a block to fill, so that a
+        provisional model answers.
     total_log_evidence_ : float
-        Sum of all one-step-ahead log predictives since the start of the stream.
+        Sum of the one-step-ahead log predictives since the start of the stream.
     n_samples_seen_ : int
         Rows absorbed.
     prior_, likelihood_ : Prior, Likelihood
-        Prior and likelihood with nothing left open, as learnt so far.
+        Prior and likelihood with all parameters, as learnt so far.
     n_features_in_ : int
         Columns of the rows.
     epochs_ : list of Epoch
-        What every sweep of the last call did: change, log predictive, clusters.
+        For every sweep of the last call: change, log predictive, number of clusters.
     lineage_ : list of Event
-        Every birth, merge, death and retirement of a cluster since the start.
+        Every birth, merge, death and retirement of a cluster since the start of the stream.
     state_ : MixtureState
         The posterior's arrays.
     window_ : Window
         The rows that can still be revisited.
     clock_ : Clock
-        How far forgetting has come; only with `half_life`.
+        State of forgetting; only with `half_life`.
 
     Examples
     --------

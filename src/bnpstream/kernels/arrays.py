@@ -138,7 +138,7 @@ class Options(NamedTuple):
     least_mass: float
     """A cluster left with less mass is dropped."""
     dead_mass: float
-    """Up to this mass a cluster is none without the row being visited."""
+    """A cluster that has at most this mass without the visited row is dropped."""
     most_clusters: int
     """Where there are so many, room is made before the next row."""
     most_entries: int

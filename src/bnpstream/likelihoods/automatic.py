@@ -42,17 +42,17 @@ SPARSE = (
 @register("auto")
 @dataclass(frozen=True)
 class Automatic(Likelihood):
-    """Families chosen by what the first rows look like; `informed` makes the choice.
+    """Choose the family by the first rows; `informed` makes the choice.
 
-    - Whole numbers >= 0 are counts of words, `DirichletMultinomial`: integers by type, or all
-      values of a sparse matrix. A sparse matrix of other numbers, such as tf-idf, is refused.
+    - Non-negative integers are word counts, `DirichletMultinomial`: an integer type, or a sparse
+      matrix of whole numbers. A sparse matrix of other numbers, such as tf-idf, is refused.
     - Vectors of unit length are embeddings: `Directional`.
-    - Any other table of real numbers: `DiagonalGaussian` if a cell is missing; `Gaussian`, with any
-      covariance, up to 30 columns. Beyond, a covariance has more numbers than rows tell of:
-      `Directional` on rows whose lengths vary by less than a tenth and whose directions are not all
-      alike, else `ScaledGaussian`.
-    - Anything else is mixed: `Bernoulli` for columns of truth values, `DiagonalGaussian` for
-      columns of numbers, `Categorical` for all others.
+    - Any other table of real numbers: `DiagonalGaussian` if a cell is missing; `Gaussian`, with
+      full covariance, up to 30 columns. With more columns, where rows cannot determine a
+      covariance: `Directional` if the lengths of rows vary by less than a tenth and their
+      directions differ, else `ScaledGaussian`.
+    - Anything else is mixed: `Bernoulli` for boolean columns, `DiagonalGaussian` for columns of
+      numbers, `Categorical` for all others.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Automatic(Likelihood):
         return DirichletMultinomial() if whole and issparse(X) else self
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if rows are no table of numbers, truth values and labels."""
+        """Raise ValueError if rows are no table of numbers, booleans and labels."""
         check_table(X)
         if issparse(X):
             values = stored_values(X)

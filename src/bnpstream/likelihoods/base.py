@@ -53,8 +53,8 @@ class Likelihood(ABC):
 
         log p(x | cluster) = log Z(S + t(x)) - log Z(S) + log h(x).
 
-    Whatever can be faster is overridden, and ``bnpstream.testing.check_likelihood`` says whether
-    the override tells the truth.
+    Subclasses override what can be computed faster, and ``bnpstream.testing.check_likelihood``
+    checks the overrides against the generic formulas.
     """
 
     paired: ClassVar[bool] = False
@@ -63,7 +63,7 @@ class Likelihood(ABC):
     Then `encode` returns a `PairedBatch`."""
 
     def informed(self, X: Any) -> "Likelihood":
-        """Return this likelihood with what it leaves open taken from some rows; default none."""
+        """Return this likelihood with unset parameters estimated from rows; default unchanged."""
         return self
 
     def chosen(self, X: Any) -> "Likelihood":

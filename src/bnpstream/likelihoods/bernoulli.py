@@ -19,17 +19,16 @@ from bnpstream.likelihoods.registry import register
 @register("bernoulli")
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Summed):
-    """Yes or no, independent given the cluster: beta-Bernoulli. Missing cells are integrated out.
+    """Independent boolean columns (beta-Bernoulli); missing cells are integrated out.
 
     x_j ~ Bernoulli(p_j), p_j ~ Beta(c m_j, c (1 - m_j)).
 
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        m: shares of ones that are expected. Default those of the first rows.
+        m: expected shares of True. Default those of the first rows.
     strength : float, optional
-        c: how many rows the expectation is worth. Default 1; `StreamingMixture` learns it from the
-        stream.
+        c: prior sample size, in rows. Default 1; `StreamingMixture` learns it from the stream.
     """
 
     strength: float | None = None

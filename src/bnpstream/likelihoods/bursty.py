@@ -132,9 +132,9 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
     """Documents that repeat their words: two layers of Dirichlet word probabilities.
 
     theta_k ~ Dir(alpha) are those of a cluster, theta_d ~ Dir(s theta_k) those of one of its
-    documents, x ~ Multinomial(N, theta_d): a hierarchical Dirichlet compound multinomial. A word
-    that a document has used once it uses again, without its cluster being about it; where s is
-    infinite, this is `DirichletMultinomial`.
+    documents, x ~ Multinomial(N, theta_d): a hierarchical Dirichlet compound multinomial. A
+    document repeats words it has used before, even if they are rare in its cluster; with infinite s
+    this is `DirichletMultinomial`.
 
     A document adds to a cluster how many of its words were drawn anew from theta_k, its *tables*
     T, 1 <= t_w <= x_w, in expectation. A score takes both layers for one with the same mean and
@@ -147,15 +147,15 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
     Parameters
     ----------
     alpha : float, array-like of shape (V,) or "learn"
-        Base measure: a symmetric one, or one value a word. By default alpha = c m: m from how many
-        documents have a word, and c such that the words of fifty documents outweigh it. A larger c
-        makes fewer clusters.
+        Base measure: one number for all words, or one per word. By default alpha = c m: m from the
+        number of documents with a word, and c such that the words of fifty documents outweigh it. A
+        larger c gives fewer clusters.
     document_strength : float or "learn"
-        s: how many words a document would have to have to be like its cluster. By default learnt
-        from the stream, by how well it predicts.
+        s: the smaller it is, the more a document repeats its own words; infinite for a multinomial.
+        By default learnt from the stream, by how well rows are predicted.
     relocates : bool
-        Whether m is taken from the words seen so far whenever s is learnt again. It is set where
-        alpha was to be learnt: one that is given stays.
+        Whether to update m from the words seen so far whenever s is learnt again. Set if alpha is
+        learnt; an alpha that is given stays.
 
     Examples
     --------

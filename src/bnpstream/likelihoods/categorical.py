@@ -26,17 +26,17 @@ from bnpstream.likelihoods.registry import register
 @register("categorical")
 @dataclass(frozen=True, eq=False)
 class Categorical(ColumnLikelihood):
-    """Labels, independent given the cluster: Dirichlet-categorical. Missing cells integrate out.
+    """Independent columns of labels (Dirichlet-categorical); missing cells are integrated out.
 
-    x_j ~ Categorical(p_j), p_j ~ Dirichlet(alpha). Every column has one more level for all labels
-    that are not among `levels`: a label that comes up later is no error.
+    x_j ~ Categorical(p_j), p_j ~ Dirichlet(alpha). Every column has one extra level for labels that
+    are not among `levels`, so a label that appears later is not an error.
 
     Parameters
     ----------
     levels : sequence of sequences, optional
         The labels of every column. Default those of the first rows, sorted.
     alpha : float
-        Base measure of every level.
+        Dirichlet parameter of every level (the base measure).
 
     Examples
     --------

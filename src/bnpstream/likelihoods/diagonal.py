@@ -34,7 +34,7 @@ class Posterior(NamedTuple):
 @register("diagonal")
 @dataclass(frozen=True, eq=False)
 class DiagonalGaussian(Normal):
-    """Real columns, independent given the cluster: normal-gamma. Missing cells are integrated out.
+    """Independent Gaussian columns (normal-gamma prior); missing cells are integrated out.
 
     x_j ~ N(mu_j, 1/lambda_j), mu_j ~ N(m_j, 1/(kappa lambda_j)), lambda_j ~ Gamma(a, b_j) with
     a = nu/2 and b_j = (a - 1) v_j. A cell in a cluster is Student's t with 2a' degrees.
@@ -42,15 +42,15 @@ class DiagonalGaussian(Normal):
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        m: where clusters are expected. Default the centre of the first rows.
+        m: prior mean of the cluster centres. Default the centre of the first rows.
     mean_strength : float, optional
-        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
-        rows: their share of variance within clusters, so that means are expected to spread as the
-        rows do; .01 if mean and scale are given.
+        kappa: prior sample size of a cluster's mean, in rows. Default the share of variance within
+        clusters among the first rows, so that the means are expected to spread as the rows do; .01
+        if mean and scale are given.
     degrees : float, optional
-        nu > 2: how many rows, and 2 more, the expectation of a variance is worth. Default 4.
+        nu > 2: degrees of freedom; the prior sample size of a variance is nu - 2. Default 4.
     variance : array-like of shape (D,), optional
-        v: the variances that are expected within a cluster; one number is for all columns. Default
+        v: expected variances within a cluster; one number applies to all columns. Default estimated
         from the first rows.
     """
 

@@ -37,7 +37,7 @@ def are_unit(norms: Floats) -> bool:
 @register("directional")
 @dataclass(frozen=True, eq=False)
 class Directional(VectorLikelihood):
-    """Directions: von Mises-Fisher rows, each with its own concentration. For embeddings.
+    """Directions, such as embeddings: von Mises-Fisher rows, each with its own concentration.
 
     x ~ vMF(theta, kappa_g), g ~ pi, theta ~ vMF(m, lambda), with kappa_g = floor D 2^(g/2) for
     g = 0..7. Rows of one topic lie at different distances from its centroid, so one concentration
@@ -46,17 +46,17 @@ class Directional(VectorLikelihood):
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        m: the direction where clusters are expected. Default that of the mean of the first rows.
+        m: expected direction of the clusters. Default the mean direction of the first rows.
     floor : float, optional
-        The least concentration of rows, divided by D. It decides how fine clusters are: larger
-        means more clusters. Default 0.7.
+        The smallest concentration of rows, divided by D. Larger values give finer, more numerous
+        clusters. Default 0.7.
     shares : array-like of shape (8,), optional
-        pi, to begin with; learnt along the stream if `concentration` is. Default all alike.
+        pi, initial value; learnt from the stream if `concentration` is. Default uniform.
     concentration : float, optional
         lambda: how close to `mean` clusters are expected; 0 is anywhere. Default learnt.
     normalize : bool, optional
-        Whether rows of any length but zero are taken, by their direction. Default False: rows that
-        are not of unit length are refused.
+        Whether to accept rows of any nonzero length and use their direction. Default False: rows
+        that are not of unit length are refused.
     """
 
     concentration: float | None = None

@@ -140,7 +140,7 @@ def columns_of(X: Any, columns: Any) -> Any:
     if frame is None:
         if not isinstance(wanted, slice) and any(isinstance(name, str) for name in wanted):
             raise ValueError(
-                f"columns {wanted!r} are names, but X is no data frame; give positions"
+                f"columns {wanted!r} are names, but X is not a data frame: give positions"
             )
         matrix: Any = X if issparse(X) else np.asarray(X, dtype=_dtype(X))
         _check_positions(wanted, int(matrix.shape[1]))

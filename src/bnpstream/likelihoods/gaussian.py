@@ -26,7 +26,7 @@ columns and 10 clusters on one virtual machine. Other machines may take half or 
 @register("gaussian")
 @dataclass(frozen=True, eq=False)
 class Gaussian(Normal):
-    """Real columns with any covariance: normal-inverse-Wishart.
+    """Gaussian rows with full covariance (normal-inverse-Wishart prior).
 
     x ~ N(mu, Sigma), mu ~ N(m, Sigma / kappa), Sigma ~ IW(nu, (nu - D - 1) C). A row in a
     cluster is Student's t. With kappa' = kappa + n, f = nu + n - D + 1 degrees of freedom,
@@ -38,16 +38,16 @@ class Gaussian(Normal):
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        m: where clusters are expected. Default the centre of the first rows.
+        m: prior mean of the cluster centres. Default the centre of the first rows.
     mean_strength : float, optional
-        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
-        rows: their share of variance within clusters, so that means are expected to spread as the
-        rows do; .01 if mean and scale are given.
+        kappa: prior sample size of a cluster's mean, in rows. Default the share of variance within
+        clusters among the first rows, so that the means are expected to spread as the rows do; .01
+        if mean and scale are given.
     degrees : float, optional
-        nu > D + 1: how many rows, and D + 1 more, the expectation of the covariance is worth.
-        Default 2D + 2: the expectation is worth D + 1 rows, as many as determine a covariance.
+        nu > D + 1: degrees of freedom; the prior sample size of the covariance is nu - D - 1 rows.
+        Default 2D + 2: D + 1 rows, as many as determine a covariance.
     covariance : array-like of shape (D, D), optional
-        C: the covariance that is expected within a cluster. Default from the first rows.
+        C: expected covariance within a cluster. Default estimated from the first rows.
 
     Examples
     --------

@@ -61,9 +61,9 @@ class DirichletMultinomial(WordLikelihood):
     Parameters
     ----------
     alpha : float, array-like of shape (V,) or "learn"
-        Base measure: a symmetric one, or one value a word. By default `StreamingMixture` learns
-        alpha_w = c m_w from the stream (``bnpstream.search``): m from the frequencies of words, c
-        by how well it predicts.
+        Base measure: one number for all words, or one per word. By default `StreamingMixture`
+        learns alpha_w = c m_w from the stream (``bnpstream.search``): m from word frequencies, c by
+        how well rows are predicted.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from bnpstream.likelihoods.words import log_rising
 @register("poisson")
 @dataclass(frozen=True, eq=False)
 class Poisson(Summed):
-    """Counts, independent given the cluster: gamma-Poisson. Missing cells are integrated out.
+    """Independent columns of counts (gamma-Poisson); missing cells are integrated out.
 
     x_j ~ Poisson(lambda_j), lambda_j ~ Gamma(a, a/mean_j). A cell in a cluster is negative
     binomial: with a' = a + S_j and b' = a/mean_j + n_j,
@@ -33,10 +33,10 @@ class Poisson(Summed):
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        Rates that are expected. Default the means of the first rows.
+        Expected rates. Default the means of the first rows.
     shape : float, optional
-        a: the smaller, the more rates may differ between clusters. 1 is an exponential
-        distribution of rates. Default 1; `StreamingMixture` learns it from the stream.
+        a: shape of the gamma prior; the smaller it is, the more rates differ between clusters. 1 is
+        an exponential distribution. Default 1; `StreamingMixture` learns it from the stream.
     """
 
     shape: float | None = None

@@ -33,16 +33,16 @@ Part = tuple[str, Likelihood, Any]
 @register()
 @dataclass(frozen=True, eq=False)
 class Product(ColumnLikelihood):
-    """Families side by side, independent given the cluster: mixed data.
+    """Mixed data: several families over different columns, independent given the cluster.
 
-    log p(x | cluster) is the sum of the parts'. Cells that are missing are integrated out by the
-    parts that can.
+    log p(x | cluster) is the sum over the parts. Missing cells are integrated out by the parts that
+    can.
 
     Parameters
     ----------
     parts : sequence of (name, likelihood, columns)
-        As scikit-learn's ColumnTransformer: columns are positions or, for data frames, names; one,
-        a list, or a slice.
+        As for scikit-learn's ColumnTransformer: columns are positions or, for data frames, names;
+        one, a list, or a slice.
 
     Examples
     --------

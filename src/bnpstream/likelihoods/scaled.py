@@ -17,25 +17,25 @@ from bnpstream.likelihoods.vectors import STEPS, VectorLikelihood, as_vectors
 @register("scaled")
 @dataclass(frozen=True, eq=False)
 class ScaledGaussian(VectorLikelihood):
-    """Real columns with one variance, which every row has for itself. For wide dense tables.
+    """Gaussian rows, each with its own variance. For dense tables with many columns.
 
-    x ~ N(mu, I v / (floor 2^(g/2))), g ~ pi, mu ~ N(m, I v / strength) for g = 0..7. In many
-    columns rows of one cluster lie at different distances from its centre, more so than a Gaussian
-    of one width allows; this is a Gaussian with tails as Student's t has them.
+    x ~ N(mu, I v / (floor 2^(g/2))), g ~ pi, mu ~ N(m, I v / strength) for g = 0..7. With many
+    columns, the rows of one cluster lie at more different distances from its centre than a single
+    Gaussian allows; this is a Gaussian with heavy tails, like Student's t.
 
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        m: where clusters are expected. Default the mean of the first rows.
+        m: prior mean of the cluster centres. Default the mean of the first rows.
     floor : float, optional
-        The largest variance of rows in a cluster is v / floor. It decides how fine clusters are:
-        larger means more clusters. Default 0.7.
+        The largest variance of rows in a cluster is v / floor. Larger values give finer, more
+        numerous clusters. Default 0.7.
     shares : array-like of shape (8,), optional
-        pi, to begin with; learnt along the stream if `strength` is. Default all alike.
+        pi, initial value; learnt from the stream if `strength` is. Default uniform.
     variance : float, optional
         v: the variance of rows, averaged over columns. Default that of the first rows.
     strength : float, optional
-        How close to `mean` clusters are expected. Default learnt.
+        How close to `mean` the cluster centres are expected. Default learnt.
     """
 
     variance: float | None = None

@@ -19,22 +19,22 @@ from bnpstream.likelihoods.registry import register
 @register("spherical")
 @dataclass(frozen=True, eq=False)
 class SphericalGaussian(DiagonalGaussian):
-    """Real columns with one variance: normal-gamma. Missing cells are integrated out.
+    """Gaussian rows with one variance for all columns; missing cells are integrated out.
 
     As `DiagonalGaussian`, but lambda ~ Gamma(a, b) is common to all columns.
 
     Parameters
     ----------
     mean : array-like of shape (D,), optional
-        m: where clusters are expected. Default the centre of the first rows.
+        m: prior mean of the cluster centres. Default the centre of the first rows.
     mean_strength : float, optional
-        kappa: how many rows the expectation of a cluster's mean is worth. Default by the first
-        rows: their share of variance within clusters, so that means are expected to spread as the
-        rows do; .01 if mean and scale are given.
+        kappa: prior sample size of a cluster's mean, in rows. Default the share of variance within
+        clusters among the first rows, so that the means are expected to spread as the rows do; .01
+        if mean and scale are given.
     degrees : float, optional
-        nu > 2: how many cells, and 2 more, the expectation of the variance is worth. Default 4.
+        nu > 2: degrees of freedom; the prior sample size is nu - 2 cells. Default 4.
     variance : float, optional
-        v: the variance that is expected within a cluster. Default from the first rows.
+        v: expected variance within a cluster. Default estimated from the first rows.
     """
 
     def __post_init__(self) -> None:

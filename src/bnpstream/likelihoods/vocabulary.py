@@ -50,7 +50,7 @@ MOST_UNKNOWN = 0.5
 @register()
 @dataclass(frozen=True)
 class OpenVocabulary:
-    """Base measure of words that are not known in advance: a fixed total, given out as they come.
+    """Base measure over an open vocabulary: a fixed total, shared out as words appear.
 
     When J words are known, what is left for all others is
 
@@ -62,8 +62,8 @@ class OpenVocabulary:
     Parameters
     ----------
     spread : float
-        g: after this many words a quarter of the base measure is left. About as many as the first
-        hundred documents have.
+        g: after this many words a quarter of the base measure is left; about the number of words in
+        the first hundred documents.
     total : float, optional
         A: how many words the base measure is worth in a cluster. Default .15 `spread`.
 
@@ -119,7 +119,7 @@ class BurstyVocabulary(OpenVocabulary):
 
 
 class Vocabulary:
-    """Words in the order in which they were found, each with the alpha it was given then.
+    """Words in order of appearance, each with the alpha it was given then.
 
     Parameters
     ----------

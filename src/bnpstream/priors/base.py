@@ -152,7 +152,7 @@ class Prior(ABC):
         """
 
     def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
-        """Return how likely the clusters of a posterior are before their rows are looked at.
+        """Return the prior log probability of the clusters of a posterior.
 
         The log EPPF of soft counts, up to what no parameter changes; `learning` goes by it.
 
@@ -192,7 +192,7 @@ class Prior(ABC):
         return None
 
     def with_expected_clusters(self, n_clusters: float, n: int) -> Self:
-        """Return this prior with the concentration that expects `n_clusters` among n rows.
+        """Return this prior with the concentration for which n rows have `n_clusters` on average.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Prior(ABC):
         return self._with_concentration(math.exp(brentq(excess, low, high, xtol=1e-9)))
 
     def learning(self, *names: str) -> Self:
-        """Return this prior with parameters that are learnt; as they are, they are a first guess.
+        """Return this prior with parameters to be learnt; their current values are first guesses.
 
         A streaming estimator replaces them at n = P, 2P, 4P, ... rows (``bnpstream.search``).
 

@@ -44,7 +44,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
     Parameters
     ----------
     concentration : float
-        a > 0. More is more clusters.
+        a > 0; larger values give more clusters.
     discount : float
         sigma in [0, 1). The number of clusters grows like n^sigma (like log n at 0).
     tilt : float
@@ -273,7 +273,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
 
 
 def dirichlet_process(concentration: float = 1.0) -> GeneralizedGamma:
-    """Return the Dirichlet process: sigma = 0; tau drops out.
+    """Return the Dirichlet process: sigma = 0, any tau.
 
     Examples
     --------

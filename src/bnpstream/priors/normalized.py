@@ -29,7 +29,7 @@ FEW_ROWS = 3
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NormalizedRandomMeasure(Prior):
-    """A homogeneous completely random measure, normalised: n_k ~ EPPF(rho).
+    """A normalized homogeneous completely random measure: n_k ~ EPPF(rho).
 
     With Levy intensity rho(s), phi(u) = int (1 - e^{-us}) rho(s) ds and
     kappa_m(u) = int s^m e^{-us} rho(s) ds,

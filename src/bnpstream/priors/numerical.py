@@ -28,9 +28,9 @@ def _exponent_of(log_intensity: LogIntensity, thread: int) -> LaplaceExponent:
 class NumericalMeasure(NormalizedRandomMeasure):
     """Any normalized random measure, from its Levy intensity a rho(s) on s > 0.
 
-    phi and kappa_m are integrals, by quadrature in log s. What a pass needs of them,
-    u kappa_1(u) and u kappa_{m+1}(u) / kappa_m(u), is tabulated as it is needed, once for all
-    priors of the same function (``bnpstream.kernels.measures.ratios``).
+    phi and kappa_m are computed by quadrature in log s. The ratios that a pass needs,
+    u kappa_1(u) and u kappa_{m+1}(u) / kappa_m(u), are tabulated on demand, once for all priors
+    with the same function (``bnpstream.kernels.measures.ratios``).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
         zero. `expected_clusters` also asks for complex s within 45 degrees of the axis, which
         ``np.log`` and ``np.exp`` take.
     concentration : float
-        a > 0. More is more clusters.
+        a > 0; larger values give more clusters.
     auxiliary : {"mode", "quadrature"}
         See `NormalizedRandomMeasure`. The compiled engine knows the mode only.
     cluster_count : {"expected", "plain"}

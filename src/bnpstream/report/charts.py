@@ -35,7 +35,9 @@ def charts_of(run: RunDescription) -> list[Chart]:
     forgotten = f", {retired} retired" if "retire" in kinds else ""
     births = [event.n_observations for event in events if event.kind == "birth"]
     half = max(0, (run.bin_clusters[-1] + 1) // 2 - 1)
-    halfway = f"; half as many were born by row {whole(births[half])}" if half < len(births) else ""
+    halfway = (
+        f"; {half + 1:,} had been born by row {whole(births[half])}" if half < len(births) else ""
+    )
     return [
         Chart(
             "Clusters",
@@ -47,8 +49,8 @@ def charts_of(run: RunDescription) -> list[Chart]:
             ),
         ),
         Chart(
-            "Predictive log-likelihood",
-            "How well every row was foretold before it was absorbed; higher is better.",
+            "One-step-ahead log predictive",
+            "How well each row was predicted before it was absorbed; higher is better.",
             chart(
                 "chart-evidence",
                 "Points and line: log predictive against rows seen, from "
@@ -58,8 +60,8 @@ def charts_of(run: RunDescription) -> list[Chart]:
             ),
         ),
         Chart(
-            "Weights in order",
-            "Clusters from the heaviest to the lightest; a straight line is a power law.",
+            "Cluster shares in order",
+            "Clusters from the largest to the smallest; a straight line is a power law.",
             chart(
                 "chart-weights",
                 f"Log-log line: shares of {whole(len(weights))} clusters in order, from "

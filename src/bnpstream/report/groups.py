@@ -53,12 +53,13 @@ def groups_of(run: RunDescription) -> Groups | None:
         }
     sizes = [len(level) for level in levels]
     words = (
-        f"Boxes in {len(sizes)} lines: {', '.join(map(str, sizes))} groups of clusters, as wide as "
-        "their share of the stream; a box stands on those that it is made of."
+        f"Boxes in {len(sizes)} rows: {', '.join(map(str, sizes))} groups of clusters, each as "
+        "wide as its share of the stream and placed above its parts."
     )
     svg = chart("chart-tree", words, lambda ax: plot_tree(tree, sizes, names, ax=ax), SIZE)
     caption = (
-        f"The {whole(run.n_clusters)} clusters, joined where the model's own odds cost least. "
+        f"The {whole(run.n_clusters)} clusters, merged step by step: each merge is the one that "
+        "costs the model's evidence least. "
         f"bnpstream clusters RUN --coarse {sizes[min(1, len(sizes) - 1)]} lists such groups."
     )
     return Groups(caption, svg, coarsest)

@@ -62,7 +62,7 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
     """
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {path.parent}: make it first")
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first")
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder: name a file in it")
     page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
@@ -73,32 +73,41 @@ def write_report(description: RunDescription, path: str | Path) -> Path:
 def render_report(description: RunDescription) -> str:
     """Return the page as text."""
     run = description
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            run=run,
+            noun=NOUNS[run.kind],
+            facts=list(_facts(run)),
+            charts=charts_of(run),
+            bins=bins_of(run),
+            rows=rows_of(run),
+            topics=topic_rows(run),
+            groups=groups_of(run),
+            unlisted=run.clusters[LISTED:],
+            reject_bars=reject_bars(run),
+            height=HEIGHT,
+            style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
+            script=Markup(script),
+            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def environment(*folders: Path) -> Environment:
+    """Return what makes pages of templates, those of the report and of further folders."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     for phrase in (excerpt, number, percent, setting, times, whole, word):
-        environment.filters[phrase.__name__] = phrase
-    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
-    return environment.get_template("page.html").render(
-        run=run,
-        noun=NOUNS[run.kind],
-        facts=list(_facts(run)),
-        charts=charts_of(run),
-        bins=bins_of(run),
-        rows=rows_of(run),
-        topics=topic_rows(run),
-        groups=groups_of(run),
-        unlisted=run.clusters[LISTED:],
-        reject_bars=_reject_bars(run),
-        height=HEIGHT,
-        style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
-    )
+        made.filters[phrase.__name__] = phrase
+    return made
 
 
 def _facts(run: RunDescription) -> Iterator[Fact]:
@@ -106,20 +115,22 @@ def _facts(run: RunDescription) -> Iterator[Fact]:
     speed = f"{whole(run.rows / run.seconds)} rows per second" if run.seconds > 0 else ""
     yield Fact(NOUNS[run.kind].capitalize(), whole(run.rows), f"of {whole(run.records)} records")
     if run.tokens is not None:
-        a_row = f"{number(run.tokens / run.rows, 3)} a document" if run.rows else ""
+        a_row = f"{number(run.tokens / run.rows, 3)} per document" if run.rows else ""
         yield Fact("Words", whole(run.tokens), a_row)
     if run.topics:
         half = _half([topic.weight for topic in run.topics])
-        yield Fact("Topics", whole(len(run.topics)), f"{half} hold half of the stream")
+        yield Fact("Topics", whole(len(run.topics)), f"the largest {half} hold half of the stream")
     half = _half([cluster.weight for cluster in run.clusters])
-    yield Fact("Clusters", whole(run.n_clusters), f"{half} hold half of the stream")
+    yield Fact("Clusters", whole(run.n_clusters), f"the largest {half} hold half of the stream")
     if run.rows:
         yield Fact(
-            "Log evidence per row", number(run.log_evidence / run.rows), "nats, one step ahead"
+            "Log evidence per row",
+            number(run.log_evidence / run.rows),
+            "nats, one-step-ahead prediction",
         )
     if run.tokens:
         per_word = number(run.log_evidence / run.tokens)
-        yield Fact("Log evidence per word", per_word, "nats, one step ahead")
+        yield Fact("Log evidence per word", per_word, "nats, one-step-ahead prediction")
     share = f"{percent(run.rejects / run.records)} of all records" if run.records else ""
     yield Fact("Rejected", whole(run.rejects), share)
     yield Fact("Time", duration(run.seconds), speed)
@@ -131,7 +142,7 @@ def _half(weights: list[float]) -> int:
     return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(weights))
 
 
-def _reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:
+def reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:
     """Return the commonest reasons, with counts and bars; what is left goes together."""
     ordered = sorted(run.reject_reasons, key=lambda reason: -reason[1])
     shown, rest = ordered[:REASONS], sum(count for _, count in ordered[REASONS:])

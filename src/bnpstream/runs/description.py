@@ -1,10 +1,10 @@
 """What a run found, as plain numbers and words: for tables, JSON and the report."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from bnpstream.inference.tree import MergeTree
-from bnpstream.likelihoods.features import Feature
+from bnpstream.likelihoods.features import Feature, label_of
 from bnpstream.mixture import Event
 
 
@@ -137,3 +137,11 @@ class RunDescription:
     def cluster_events(self) -> list[Event]:
         """Return what happened to clusters; `events` has what happened to topics too."""
         return [event for event in self.events if event.level == "cluster"]
+
+
+def document_of(one: ClusterDescription | TopicDescription, kind: str) -> dict[str, Any]:
+    """Return a cluster or a topic as JSON, with a label."""
+    document = asdict(one) | {"label": label_of(one.lifted, kind)}
+    for name in ("likely", "lifted", "exemplars"):
+        document[name] = [part._asdict() for part in getattr(one, name)]
+    return document

@@ -19,13 +19,15 @@ from bnpstream.runs.sharing import Partitions, Sharing
 from bnpstream.runs.signals import InterruptedJobError, Interrupts
 from bnpstream.runs.status import Status
 from bnpstream.sources import Records, Reject, Source
-from bnpstream.sources.protocol import JSON
-from bnpstream.storage import RunWriter, Tensors
+from bnpstream.sources.protocol import JSON, LostError
+from bnpstream.storage import Ordered, RunWriter, Tensors
 
-TRACE_ROWS = 1000
-"""Rows between two records of the trace, at least."""
+TRACE_ROWS, TRACE_SECONDS = 1000, 1.0
+"""Rows or time between two records of the trace, at least."""
+QUIET_SECONDS = 1.0
+"""Without a batch, after which a checkpoint that is due is made all the same."""
 SHARE_OF_CHECKPOINTS = 0.05
-"""Of all time, what checkpoints may take."""
+"""Largest share of the running time that checkpoints may take."""
 MOVING = 0.9
 """Weight of earlier batches in the moving mean of log evidence per row."""
 
@@ -81,9 +83,10 @@ class Feed:
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
         self._rows_before = self.n_rows
-        self._evidence = np.nan
+        self._evidence = self._novelty = np.nan
         self._saved_at, self._saved_rows, self._cost = self._started, self.n_rows, 0.0
-        self._traced_rows = self.n_rows
+        self._saved_records = self.records
+        self._traced_rows, self._traced_at = self.n_rows, self._started
 
     @property
     def n_rows(self) -> int:
@@ -115,15 +118,22 @@ class Feed:
     def _steps(self, pace: Pace, interrupts: Interrupts, answer: Answer | None) -> Generator[bool]:
         """Take batch after batch."""
         source, rows = self.source, pace.batch_rows
-        batches = read_ahead(source.batches(rows, self.position), rows, source.stop)
+        batches = read_ahead(source.batches(rows, self.position), rows, source.stop, QUIET_SECONDS)
         with closing(batches):
             while True:
-                with interrupts.waiting():
-                    item = next(batches, None)
-                if item is None:
+                try:
+                    with interrupts.waiting():
+                        item = next(batches)
+                except LostError:
+                    self.checkpoint()
+                    raise
+                except StopIteration:
                     return
-                self.finished = False
-                self._take(*item, pace, answer)
+                if item is not None:
+                    self.finished = False
+                    self._take(*item, pace, answer)
+                elif self.records == self._saved_records:
+                    continue
                 yield True
 
     def go_through(
@@ -172,6 +182,10 @@ class Feed:
         """Absorb a batch; what the model refuses is rejected."""
         rejects = list(records.rejects)
         self.check_budget(rejects, pace, untouched=True)
+        if answer is not None and self.writer is not None:
+            order = self.source.order(records)
+            if order is not None:  # a repetition has to give the same answers
+                self.writer.note_order(Ordered(self.records, order, position))
         n_absorbed = 0
         for part, refused in self._absorb(records):
             if refused is not None:
@@ -213,7 +227,7 @@ class Feed:
         allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
         raise TooManyRejectsError(
             f"{bad.place}: {bad.reason}: {bad.beginning!r}; {allowed}: "
-            "mend the source, or allow more with --max-rejects, and go on with --resume"
+            "correct the source, or allow more with --max-rejects, then continue with --resume"
         )
 
     def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
@@ -251,11 +265,11 @@ class Feed:
         absorbed, events = found.absorbed, self._take_events()
         self.journal.note(records, absorbed, events, self.model.likelihood)
         self.note_evidence(float(absorbed.rows.log_evidence.mean()))
+        self._novelty = _moved(self._novelty, float(absorbed.rows.novelty.mean()))
 
     def note_evidence(self, mean: float) -> None:
         """Take the mean of a step into the moving mean."""
-        past = mean if np.isnan(self._evidence) else self._evidence
-        self._evidence = MOVING * past + (1.0 - MOVING) * mean
+        self._evidence = _moved(self._evidence, mean)
 
     def _take_events(self) -> list[Event]:
         """Move the history of clusters from the model to the run directory."""
@@ -311,20 +325,27 @@ class Feed:
         return self.source.progress()
 
     def _trace(self) -> None:
-        """Write where the job stands now and then."""
-        if self.writer is not None and self.n_rows - self._traced_rows >= TRACE_ROWS:
-            self._traced_rows = self.n_rows
+        """Write where the job stands now and then, for those who watch the run directory."""
+        if self.writer is None:
+            return
+        now = time.perf_counter()
+        if self.n_rows - self._traced_rows >= TRACE_ROWS or now - self._traced_at >= TRACE_SECONDS:
+            self._traced_rows, self._traced_at = self.n_rows, now
             self.writer.logs["trace"].append([self._trace_record()])
+            for log in self.writer.logs.values():
+                log.flush()
 
     def _trace_record(self) -> dict[str, Any]:
         status = self.status()
-        evidence = None if np.isnan(status.evidence_per_row) else status.evidence_per_row
         return {
             "rows": status.rows,
             "records": status.records,
             "rejects": status.rejects,
             "clusters": status.clusters,
-            "evidence_per_row": evidence,
+            "evidence_per_row": _known(status.evidence_per_row),
+            "novelty": _known(self._novelty),
+            "fraction": status.fraction,
+            "lag": self.source.lag(),
             "seconds": round(self.seconds + status.seconds, 3),
             "time": round(time.time(), 3),
         }
@@ -346,7 +367,7 @@ class Feed:
         if self.partitions is None and self.model.stream.n_rows != self.n_rows:
             raise RuntimeError(
                 f"{self.records} records were read and {self.journal.n_rejects} rejected, but the "
-                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report this"
+                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report it"
             )
         began = time.perf_counter()
         tensors, notes = self.model.tensors(), self.journal.tensors()
@@ -363,6 +384,7 @@ class Feed:
         self.writer.checkpoint(Tensors(tensors.arrays | notes.arrays, document))
         self.source.committed(self.position)
         self._saved_at, self._saved_rows = time.perf_counter(), self.n_rows
+        self._saved_records = self.records
         self._cost = self._saved_at - began
 
     def close(self) -> None:
@@ -374,3 +396,12 @@ class Feed:
 
 def _number(reject: Reject) -> int:
     return reject.record
+
+
+def _moved(past: float, mean: float) -> float:
+    """Return a moving mean after one more batch."""
+    return MOVING * (mean if np.isnan(past) else past) + (1.0 - MOVING) * mean
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -220,7 +220,7 @@ def make_prior(options: ModelOptions) -> Prior:
     """
     name = options.prior or "dp"
     if name not in NAMED_PRIORS:
-        raise OptionError(f"there is no prior {name!r}; there are {', '.join(NAMED_PRIORS)}")
+        raise OptionError(f"unknown prior {name!r}; give one of {', '.join(NAMED_PRIORS)}")
     given = {
         parameter: float(value)
         for parameter in GIVEN

@@ -75,12 +75,12 @@ def read_model_file(path: Path) -> ModelFile:
         document = orjson.loads(path.read_bytes())
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{path}: there is no such file: bnpstream tune SOURCE --out {path} writes one"
+            f"{path}: no such file: bnpstream tune SOURCE --out {path} writes one"
         ) from None
     except orjson.JSONDecodeError as error:
-        raise OptionError(f"{path}: is no JSON: {error}") from error
+        raise OptionError(f"{path}: is not valid JSON: {error}") from error
     if not isinstance(document, dict):
-        raise OptionError(f'{path}: is no JSON object of settings, such as {{"prior": "nig"}}')
+        raise OptionError(f'{path}: is not a JSON object of settings, such as {{"prior": "nig"}}')
     tuning = document.pop("tuning", {})
     for name, value in document.items():
         learnt = name in LEARNABLE and value == LEARN
@@ -88,7 +88,7 @@ def read_model_file(path: Path) -> ModelFile:
         try:
             restored(ModelOptions, {name: document[name]})
         except ValidationError as error:
-            raise OptionError(f"{path}: {name} is {value!r}, which it cannot be") from error
+            raise OptionError(f"{path}: {name} is {value!r}, which is not valid") from error
         except OptionError as error:
             raise OptionError(f"{path}: {error}") from error
     options = restored(ModelOptions, document)
@@ -111,7 +111,7 @@ def restored(cls: type[T], values: dict[str, Any]) -> T:
     known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     for name in values:
         if name not in known:
-            raise OptionError(f"there is no setting {name!r}; there are {', '.join(known)}")
+            raise OptionError(f"unknown setting {name!r}; known are {', '.join(known)}")
     return convert(values, cls)
 
 

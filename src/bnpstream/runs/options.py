@@ -17,60 +17,71 @@ class OptionError(ValueError):
 class ModelOptions:
     """What a user may say about a model; None stands for the default."""
 
-    prior: str | None = option("How clusters arise: dp, nig, ngg, stable or py.", "dp")
-    concentration: float | None = option("a: more of it makes more clusters.", "learnt")
-    discount: float | None = option("sigma: clusters grow like n^sigma.", "learnt")
-    tilt: float | None = option("tau of nig and ngg.", "1")
+    prior: str | None = option("Prior over partitions: dp, nig, ngg, stable or py.", "dp")
+    concentration: float | None = option(
+        "Concentration a; larger values give more clusters.", "learnt"
+    )
+    discount: float | None = option(
+        "Discount sigma; the number of clusters grows like n^sigma.", "learnt"
+    )
+    tilt: float | None = option("Tilt tau, for nig and ngg.", "1")
     likelihood: str | None = option(
-        "auto, multinomial, bursty (documents that repeat their words), gaussian, diagonal, "
-        "spherical, poisson, bernoulli or categorical; of texts multinomial or bursty.",
+        "Distribution of rows within a cluster: auto, multinomial, bursty (documents that repeat "
+        "their words), gaussian, diagonal, spherical, poisson, bernoulli or categorical; for "
+        "texts multinomial or bursty.",
         "multinomial for counts and texts, else auto",
     )
-    alpha: float | None = option("Base measure of counts of words.", "learnt")
+    alpha: float | None = option("Dirichlet parameter of word counts (the base measure).", "learnt")
     threshold: float | None = option(
-        "A row opens a cluster if the new one's share is larger.",
+        "A row opens a new cluster if its probability of being new exceeds this.",
         "0.1, or the discount if that is larger",
         flag="--new-cluster-threshold",
     )
     max_responsibilities: int | None = option(
-        "Most existing clusters that a row takes part in; 0 for no limit.", "4", least=0
+        "Largest number of existing clusters that share a row; 0 for no limit.", "4", least=0
     )
     stop_words: str | None = option(
-        "Words of texts to leave out: auto (those that tell nothing about the first rows), "
+        "Words to ignore in texts: auto (words that are uninformative in the first rows), "
         "english, none, or a file with one word per line.",
         "none",
     )
     min_count: int | None = option(
-        "A word counts from this occurrence in the stream on.", "1", least=1
+        "Ignore a word until it has occurred this many times in the stream.", "1", least=1
     )
     passes: int | None = option(
-        "Passes over all rows (EP), which are kept in memory if there are several.", "1", least=1
+        "Passes over all rows (EP); more than one keeps all rows in memory.", "1", least=1
     )
-    revisit: int | None = option("Rows to keep and revisit.", "0", least=0)
-    revisits: int | None = option("How often to revisit them.", "1", least=1)
+    revisit: int | None = option("Keep this many recent rows and revisit them.", "0", least=0)
+    revisits: int | None = option("How often to revisit each of these rows.", "1", least=1)
     merge_threshold: float | None = option(
-        "Log odds at which clusters merge.", "0 after several passes, else no merges"
+        "Merge two clusters when the log odds in favour exceed this.",
+        "0 with several passes, else no merges",
     )
     split_threshold: float | None = option(
-        "Log odds at which revisited clusters split.", "no splits", least=0
+        "Split a revisited cluster when the log odds in favour exceed this.", "no splits", least=0
     )
     max_clusters: int | None = option(
-        "Most clusters to keep; beyond that the cheapest to lose make room.", "no limit", least=2
+        "Largest number of clusters; beyond it the least costly to lose is merged or dropped.",
+        "no limit",
+        least=2,
     )
-    max_memory: str | None = option("Most memory for the posterior, such as 512MB.", "no limit")
+    max_memory: str | None = option("Memory limit of the posterior, such as 512MB.", "no limit")
     prefix_rows: int | None = option(
-        "Initial rows used to learn unset parameters.", "500, for texts 100", least=1
+        "Initial rows used to learn unset parameters.", "500; 100 for texts", least=1
     )
     engine: Literal["auto", "compiled", "reference"] | None = option(
-        "Loops: auto, compiled or reference.", "auto"
+        "Implementation: auto, compiled or reference (plain NumPy, slow).", "auto"
     )
-    topics: int | None = option("Topics to group clusters into.", "as many as found", least=1)
+    topics: int | None = option(
+        "Number of topics to group the clusters into.", "found from the data", least=1
+    )
     granularity: float | None = option(
-        "Multiply the number of topics found: 2 for twice as many, 0.5 for half.", "1"
+        "Multiply the number of topics found: 2 for twice as many, 0.5 for half as many.", "1"
     )
     half_life: str | None = option(
-        "Rows, or with --time-field a time (7d, 36h, 90m, 30s), after which a row counts for half.",
-        "never",
+        "Forget: a row counts half after this many rows or, with --time-field, after this time "
+        "(7d, 36h, 90m, 30s).",
+        "never forget",
     )
     staleness: int | None = None
     """With `block_rows`, what --jobs comes to: see `StreamingMixture`."""
@@ -81,13 +92,13 @@ class ModelOptions:
 class Pace:
     """How a source is fed."""
 
-    batch_rows: int = option("Records at a time.", value=1024, least=1)
+    batch_rows: int = option("Records per batch.", value=1024, least=1)
     checkpoint_rows: int | None = option("Rows between two checkpoints.", "by time only", least=1)
     checkpoint_seconds: float = option(
-        "Time between two checkpoints; longer where they take long.", value=10.0, least=0
+        "Seconds between two checkpoints; longer if saving is slow.", value=10.0, least=0
     )
     max_rejects: int | None = option(
-        "Stop when more records than this cannot be used.", "no limit", least=0
+        "Stop after more invalid records than this.", "no limit", least=0
     )
 
 
@@ -95,10 +106,10 @@ class Pace:
 class Plan:
     """How a grid of settings is tried on the first rows of a source."""
 
-    rows: int = option("First rows to use.", value=1000, least=2)
+    rows: int = option("Number of initial rows to use.", value=1000, least=2)
     held_out: float = option("Share of these rows to hold out and predict.", value=0.2)
     seed: int | None = option("Hold out rows at random, with this seed.", "the last rows", least=0)
-    jobs: int = option("Grid points to try at a time; -1 for all cores.", value=1, least=-1)
+    jobs: int = option("Grid points to try in parallel; -1 for all cores.", value=1, least=-1)
 
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -127,7 +138,8 @@ def half_life_of(text: str) -> HalfLife:
         number = 0.0
     if not 0.0 < number < float("inf"):
         raise OptionError(
-            f"--half-life is {text!r}: give rows, as 10000, or a time, as 7d, 36h, 90m or 30s"
+            f"--half-life is {text!r}: give rows, such as 10000, or a time, such as 7d, "
+            "36h, 90m or 30s"
         )
     return HalfLife(number * SECONDS.get(unit, 1.0), unit in SECONDS)
 
@@ -138,11 +150,11 @@ def check_times(options: ModelOptions, time_field: str | None) -> None:
     by_time = half_life is not None and half_life_of(half_life).by_time
     if by_time and time_field is None:
         raise OptionError(
-            f"--half-life {half_life} is a time: give --time-field too, the field that has it"
+            f"--half-life {half_life} is a time: also give --time-field, the field that holds it"
         )
     if time_field is not None and not by_time:
         said = "it is not given" if half_life is None else f"{half_life} counts rows"
         raise OptionError(
-            f"--time-field {time_field} is what --half-life goes by, but {said}: "
+            f"--time-field {time_field} is used by --half-life, but {said}: "
             "give --half-life 7d, or leave --time-field out"
         )

@@ -74,7 +74,7 @@ class Run:
         self.members = {int(id): [int(id)] for id in self.model.posterior.ids}
 
     def coarsened(self, n_clusters: int) -> "Run":
-        """Return the run with its clusters merged into so many; nothing is written."""
+        """Return the run with its clusters merged into this many groups; nothing is written."""
         run, tree = copy(self), self.model.posterior.merge_tree(n_clusters)
         run.found_topics = self.found_topics
         run.model = self.model.coarsened(n_clusters, tree)

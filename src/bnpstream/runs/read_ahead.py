@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 from bnpstream.sources import Records
 from bnpstream.sources.protocol import JSON
@@ -17,8 +18,11 @@ PATIENCE = 1.0
 
 
 def read_ahead(
-    items: Iterator[Item], batch_rows: int, stop: Callable[[], None] | None = None
-) -> Generator[Item]:
+    items: Iterator[Item],
+    batch_rows: int,
+    stop: Callable[[], None] | None = None,
+    quiet: float | None = None,
+) -> Generator[Item | None]:
     """Yield batches that another thread reads; small ones that wait are joined.
 
     Parameters
@@ -29,6 +33,8 @@ def read_ahead(
         Records of a joined batch at most.
     stop : callable, optional
         Ends `items` soon; called when nobody wants more.
+    quiet : float, optional
+        Seconds without a batch after which None is yielded, and again and again.
     """
     waiting: deque[Item] = deque()
     changed = threading.Condition()
@@ -56,11 +62,13 @@ def read_ahead(
     try:
         while True:
             with changed:
-                changed.wait_for(lambda: waiting or ended)
+                changed.wait_for(lambda: waiting or ended, quiet)
                 taken = _take(waiting, batch_rows)
                 changed.notify_all()
             if taken:
                 yield _joined(taken)
+            elif not ended:
+                yield None
             elif ended[0] is not None:
                 raise ended[0]
             else:
@@ -86,9 +94,9 @@ def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
     """Return batches from the front that are no more than a full one together, at least one."""
     taken: list[Item] = []
     room = batch_rows
-    while waiting and (not taken or _records(waiting[0]) <= room):
+    while waiting and (not taken or (_records(waiting[0]) <= room and not waiting[0][0].is_whole)):
         taken.append(waiting.popleft())
-        room -= _records(taken[-1])
+        room = 0 if taken[-1][0].is_whole else room - _records(taken[-1])
     return taken
 
 
@@ -99,5 +107,7 @@ def _joined(items: list[Item]) -> Item:
     parts = [records for records, _ in items]
     rows = stacked([part.rows for part in parts if len(part) > 0])
     names = ("numbers", "ids", "excerpts", "rejects", "times", "places")
-    rest = {name: [one for part in parts for one in getattr(part, name)] for name in names}
+    rest: dict[str, Any] = {
+        name: [one for part in parts for one in getattr(part, name)] for name in names
+    }
     return Records(rows, **rest), items[-1][1]

@@ -107,7 +107,7 @@ def evaluate(
         tokens += likelihood.n_tokens(records.rows) or 0
         orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
-        raise ValueError(f"{source}: has no record that could be used")
+        raise ValueError(f"{source}: has no valid record")
     positions, topics = np.concatenate(found), np.array(grouped)
     scores: dict[str, float] = {}
     if labels is not None:
@@ -139,36 +139,46 @@ def predict(
     run: Run, source: Source, batch_rows: int = 1024
 ) -> Iterator[tuple[Records, list[Prediction]]]:
     """Yield batches of records and where each belongs; nothing is absorbed."""
-    ids = run.model.posterior.ids
-    for records, blocks in _scored(run.model, source, batch_rows):
-        found: list[Prediction] = []
-        topics: list[int] = []
-        if blocks:
-            best = np.concatenate([joint[:, :-1].argmax(axis=1) for joint in blocks])
-            topics = run.model.topics_of(run.found_topics, records.rows, ids[best])
-        for joint in blocks:
-            novelty = np.exp(joint[:, -1] - logsumexp(joint, axis=1))
-            known = joint[:, :-1]
-            shares = np.exp(known - logsumexp(known, axis=1, keepdims=True))
-            count = min(ALTERNATIVES + 1, shares.shape[1])
-            top = np.argpartition(-shares, count - 1, axis=1)[:, :count]
-            for i, best in enumerate(top):
-                best = best[np.argsort(-shares[i, best], kind="stable")]
-                at = len(found)
-                others = [(int(ids[k]), float(shares[i, k])) for k in best[1:] if shares[i, k] > 0]
-                found.append(
-                    Prediction(
-                        records.numbers[at],
-                        records.ids[at],
-                        int(ids[best[0]]),
-                        int(best[0]),
-                        topics[at],
-                        float(shares[i, best[0]]),
-                        float(novelty[i]),
-                        others,
-                    )
+    for records, _ in source.batches(batch_rows):
+        yield from predict_records(run, records)
+
+
+def predict_records(run: Run, records: Records) -> Iterator[tuple[Records, list[Prediction]]]:
+    """Yield parts of a batch and where each record belongs; what is rejected is in parts too."""
+    for part, blocks in _scored_records(run.model, records):
+        yield part, _predictions(run, part, blocks)
+
+
+def _predictions(run: Run, records: Records, blocks: list[Floats]) -> list[Prediction]:
+    """Return where records belong, by their log joints."""
+    ids, found = run.model.posterior.ids, list[Prediction]()
+    topics: list[int] = []
+    if blocks:
+        best = np.concatenate([joint[:, :-1].argmax(axis=1) for joint in blocks])
+        topics = run.model.topics_of(run.found_topics, records.rows, ids[best])
+    for joint in blocks:
+        novelty = np.exp(joint[:, -1] - logsumexp(joint, axis=1))
+        known = joint[:, :-1]
+        shares = np.exp(known - logsumexp(known, axis=1, keepdims=True))
+        count = min(ALTERNATIVES + 1, shares.shape[1])
+        top = np.argpartition(-shares, count - 1, axis=1)[:, :count]
+        for i, best in enumerate(top):
+            best = best[np.argsort(-shares[i, best], kind="stable")]
+            at = len(found)
+            others = [(int(ids[k]), float(shares[i, k])) for k in best[1:] if shares[i, k] > 0]
+            found.append(
+                Prediction(
+                    records.numbers[at],
+                    records.ids[at],
+                    int(ids[best[0]]),
+                    int(best[0]),
+                    topics[at],
+                    float(shares[i, best[0]]),
+                    float(novelty[i]),
+                    others,
                 )
-        yield records, found
+            )
+    return found
 
 
 def _scored(
@@ -176,11 +186,16 @@ def _scored(
 ) -> Iterator[tuple[Records, list[Floats]]]:
     """Yield batches and the log joints of their rows; what the model refuses is rejected."""
     for records, _ in source.batches(batch_rows):
-        yield Records([], [], [], rejects=records.rejects), []
-        sound = records.part(slice(None))
-        for part, joint, refused in sound_parts(sound, lambda part: model.log_joint(part.rows)):
-            if joint is not None:
-                yield part, joint
-            else:
-                assert refused is not None
-                yield Records([], [], [], rejects=[refused]), []
+        yield from _scored_records(model, records)
+
+
+def _scored_records(model: Mixture, records: Records) -> Iterator[tuple[Records, list[Floats]]]:
+    """Yield parts of a batch and the log joints of their rows."""
+    yield Records([], [], [], rejects=records.rejects), []
+    sound = records.part(slice(None))
+    for part, joint, refused in sound_parts(sound, lambda part: model.log_joint(part.rows)):
+        if joint is not None:
+            yield part, joint
+        else:
+            assert refused is not None
+            yield Records([], [], [], rejects=[refused]), []

@@ -45,7 +45,7 @@ class SharingOptions:
     """What a user says about the sharing out of a run."""
 
     staleness: int | None = option(
-        "How many preceding blocks of --jobs, or partitions of --dask, need not be waited for.",
+        "Preceding blocks (--jobs) or partitions (--dask) that a worker may start without.",
         "1",
         least=0,
     )

@@ -46,6 +46,10 @@ class RunOptions:
         What is known about the records, and what model they are clustered by.
     follow : bool
         Wait for more at the end.
+    wait : bool
+        Wait for a broker that does not answer as long as it takes.
+    start : str, optional
+        Where in what a broker has to begin: "earliest" or "latest".
     model_file : ModelFile, optional
         The file that `model` was taken from.
     sharing : SharingOptions, optional
@@ -56,6 +60,8 @@ class RunOptions:
     source: Options = field(default_factory=Options)
     model: ModelOptions = field(default_factory=ModelOptions)
     follow: bool = False
+    wait: bool = False
+    start: str | None = None
     model_file: ModelFile | None = None
     sharing: SharingOptions | None = None
 
@@ -83,7 +89,7 @@ def start(
     if folder is not None and resume and is_run(folder):
         return _go_on(folder, options)
     check_times(options.model, options.source.time_field)
-    source = open_source(list(options.paths), options.source, follow=options.follow)
+    source = open_source(list(options.paths), options.source, **_ways(options))
     if (options.model.passes or 1) > 1 and not source.replayable:
         raise OptionError(
             f"--passes {options.model.passes} goes over all records again, and {source} cannot be "
@@ -117,7 +123,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     _check_same(options.source, saved)
     sharing = _sharing_of(folder, config, options.sharing)
     begun_with: list[str] = config["source"]["paths"]
-    source = open_source(list(options.paths) or begun_with, saved, schema, follow=options.follow)
+    source = open_source(list(options.paths) or begun_with, saved, schema, **_ways(options))
     _check_identity(folder, source, config["source"])
     if not has_checkpoint(folder):
         with intact(folder / "config.json"):
@@ -127,16 +133,18 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     try:
         source.check(found.position)
     except ValueError as error:
-        raise RunError(f"{folder}: cannot go on where it was saved: {error}") from error
+        raise RunError(f"{folder}: cannot continue from where it was saved: {error}") from error
     # Earlier versions counted lines that were left out of a record as if it was rejected.
     journal.n_parts = max(journal.n_parts, model.stream.n_rows - found.rows)
+    writer, records = RunWriter.resume(folder, found.marks), found.rows + found.rejects
+    source.repeat([(batch.order, batch.position) for batch in writer.batches_after(records)])
     return Feed(
         model,
         source,
         journal,
         found.position,
-        RunWriter.resume(folder, found.marks),
-        records=found.rows + found.rejects,
+        writer,
+        records=records,
         seconds=found.seconds,
         finished=found.finished,
         sharing=sharing,
@@ -148,7 +156,7 @@ def _begun(
     model: Mixture, source: Source, sharing: Sharing | None, writer: RunWriter | None
 ) -> Feed:
     """Return a feed that stands before the first record."""
-    return Feed(
+    feed = Feed(
         model,
         source,
         Journal(source.schema.names),
@@ -157,6 +165,14 @@ def _begun(
         sharing=sharing,
         partitions=None if sharing is None else Partitions(),
     )
+    if source.begins_anew:
+        feed.checkpoint()
+    return feed
+
+
+def _ways(options: RunOptions) -> dict[str, Any]:
+    """Return how to read, whatever is read."""
+    return {"follow": options.follow, "wait": options.wait, "start": options.start}
 
 
 def _check_identity(folder: Path, source: Source, saved: dict[str, Any]) -> None:

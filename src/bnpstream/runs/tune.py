@@ -216,5 +216,5 @@ def read_prefix(
 
     feed.run(Pace(min(n_rows, Pace().batch_rows)), enough, after, keep)
     if not parts:
-        raise ValueError(f"{source}: has no record that could be used")
+        raise ValueError(f"{source}: has no valid record")
     return stacked(parts), feed.journal.n_rejects

@@ -77,9 +77,9 @@ def _rows(folder: Path) -> Path:
 
 
 KINDS = {
-    "text": Kind("texts, whose vocabulary grows", 20, _texts),
-    "counts": Kind("counts of words over fixed columns, mostly the loops of texts", 5, _counts),
-    "rows": Kind("numbers, truth values and labels, of every family", 15, _rows),
+    "text": Kind("texts", 20, _texts),
+    "counts": Kind("word counts in fixed columns", 5, _counts),
+    "rows": Kind("tables of numbers, booleans and labels", 15, _rows),
 }
 
 
@@ -97,8 +97,8 @@ def cache() -> Cache:
         wanted = os.environ.get("NUMBA_CACHE_DIR")
         tried = f"NUMBA_CACHE_DIR, which is {wanted}," if wanted else "the package's own folder"
         raise OSError(
-            f"compiled loops cannot be kept: neither {tried} nor the user's cache can be written "
-            "to; set NUMBA_CACHE_DIR to a folder that can be"
+            f"compiled code cannot be cached: neither {tried} nor the user's cache is writable; "
+            "set NUMBA_CACHE_DIR to a writable folder"
         ) from error
     files = [file for folder in folders for file in folder.glob("*.nb[ic]*")]
     return Cache([str(folder) for folder in folders], sum(file.stat().st_size for file in files))

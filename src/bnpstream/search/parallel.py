@@ -1,4 +1,4 @@
-"""Doing the same with many things at a time."""
+"""Run one function over many arguments in parallel."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any

@@ -6,10 +6,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from bnpstream.sources.records import Options, Records, Schema
 
-__all__ = ["JSON", "Partition", "Source"]
+__all__ = ["JSON", "LostError", "Partition", "Source"]
 
 JSON = Any
 """A value that JSON has: only the source that made it looks inside."""
+
+
+class LostError(OSError):
+    """The rest of a source cannot be had; what came of it so far is sound."""
 
 
 class Partition(NamedTuple):
@@ -39,11 +43,14 @@ class Source(ABC):
         What the user said.
     replayable : bool
         Whether all records can be had again from the beginning, as often as one likes.
+    begins_anew : bool
+        Whether the beginning may be another one every time, and is to be kept at once.
     """
 
     schema: Schema
     options: Options
     replayable: ClassVar[bool] = False
+    begins_anew: ClassVar[bool] = False
 
     @abstractmethod
     def __str__(self) -> str:
@@ -83,9 +90,33 @@ class Source(ABC):
         A batch may be cut between any two records (`Records.between`), and several may be joined.
         """
 
+    def order(self, records: Records) -> JSON:
+        """Return how a batch was put together, where another reading may do it another way.
+
+        It is on disk before anybody is told what became of the batch. None: a position says it all.
+        """
+        return None
+
+    def repeat(self, batches: list[tuple[JSON, JSON]]) -> None:
+        """Begin the next reading with batches that were told of before.
+
+        Parameters
+        ----------
+        batches : list of (JSON, JSON)
+            What `order` said of each, and the position after it.
+        """
+        return
+
     def progress(self) -> float | None:
         """Return which part of the source has been read, or None if that is not known."""
         return None
+
+    def lag(self) -> dict[str, int]:
+        """Return how much is there that was not read yet, by partition; empty if not known.
+
+        Brokers count records, files that grow count bytes.
+        """
+        return {}
 
     def committed(self, position: JSON) -> None:
         """Take note that nobody will ask again for what is before a position: it is on disk."""

@@ -152,6 +152,8 @@ class Records:
         When each came, in seconds; empty where no field has it.
     places : sequence of Place
         Where each is; empty where rows are of no source.
+    is_whole : bool
+        Whether it has to stay a batch by itself.
     """
 
     rows: Any
@@ -161,6 +163,7 @@ class Records:
     rejects: list[Reject] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     places: Sequence[Place] = field(default_factory=list)
+    is_whole: bool = False
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
+from bnpstream.sources.brokers.address import SCHEMES
 from bnpstream.sources.protocol import Source
 from bnpstream.sources.records import Options, Schema
 
@@ -11,7 +12,8 @@ __all__ = ["GROUP", "open_source"]
 GROUP = "bnpstream.sources"
 """Entry points of this group are named by schemes, and open what ``scheme://...`` names.
 
-They are called as ``open(names, options, schema, follow=...)``, see `open_source`.
+They are called as ``open(names, options, schema, follow=...)``, see `open_source`; with ``wait``
+and ``start`` too where these are given.
 """
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
@@ -22,31 +24,51 @@ def open_source(
     schema: Schema | None = None,
     *,
     follow: bool = False,
+    wait: bool = False,
+    start: str | None = None,
 ) -> Source:
     """Open files, patterns of files such as ``logs/*.jsonl.gz``, standard input, or a broker.
 
     Parameters
     ----------
     paths : str or sequence of str
-        Files and patterns; "-" is standard input. The files of a pattern are sorted by name. Or
-        names ``scheme://...`` of one scheme, which a package has registered.
+        Files and patterns; "-" is standard input. The files of a pattern are sorted by name. Or a
+        name of a broker, such as ``kafka://host:port/topic``, or of what a package has registered.
     options : Options, optional
         What is known about the records.
     schema : Schema, optional
         What the records are, if that is known from an earlier run.
     follow : bool
         Wait for more at the end.
+    wait : bool
+        Wait for a broker that does not answer as long as it takes.
+    start : str, optional
+        Where to begin in what a broker has: "earliest", the default, or "latest".
     """
     names = [paths] if isinstance(paths, str) else list(paths)
     options = options or Options()
+    if start not in (None, "earliest", "latest"):
+        raise ValueError(f"start is {start!r}: give earliest or latest")
     schemes = {found[1] if (found := _SCHEME.match(name)) else None for name in names}
+    ways = {"wait": wait, "start": start}
+    more = {way: value for way, value in ways.items() if value}
     if schemes <= {None}:
+        if more:
+            raise ValueError(
+                f"{', '.join(names)}: {next(iter(more))} is for brokers, and these are files: "
+                "leave it out"
+            )
         from bnpstream.sources.files.source import open_files  # here, as few need readers
 
         return open_files(names, options, schema, follow=follow)
     if len(schemes) > 1:
         raise ValueError(f"{', '.join(names)}: a source is of one kind: read one after the other")
-    return _registered(schemes.pop() or "", names[0])(names, options, schema, follow=follow)
+    scheme = schemes.pop() or ""
+    if scheme in SCHEMES:
+        from bnpstream.sources.brokers.source import open_broker
+
+        return open_broker(names, options, schema, follow=follow, **more)
+    return _registered(scheme, names[0])(names, options, schema, follow=follow, **more)
 
 
 def _registered(scheme: str, name: str) -> Callable[..., Source]:
@@ -55,10 +77,10 @@ def _registered(scheme: str, name: str) -> Callable[..., Source]:
 
     known = entry_points(group=GROUP)
     if scheme not in known.names:
-        there = ", ".join(f"{one}://" for one in sorted(known.names)) or "only files"
+        there = ", ".join(f"{one}://" for one in sorted({*SCHEMES, *known.names}))
         raise ValueError(
-            f"{name}: nothing reads {scheme}://; there are {there}: install what does, such as "
-            f"pip install 'bnpstream[{scheme}]'"
+            f"{name}: nothing reads {scheme}://; there are {there}: give one of them, or install "
+            f"a package that reads {scheme}://"
         )
     found: Callable[..., Source] = known[scheme].load()
     return found

@@ -14,11 +14,13 @@ from bnpstream.storage.directory import (
     save_run,
 )
 from bnpstream.storage.files import RunError, intact
+from bnpstream.storage.order import Ordered
 from bnpstream.storage.tensors import FORMAT, Tensors, read_tensors, write_tensors
 
 __all__ = [
     "FORMAT",
     "NAMES",
+    "Ordered",
     "RunError",
     "RunWriter",
     "Tensors",

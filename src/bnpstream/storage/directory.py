@@ -19,6 +19,7 @@ from bnpstream.storage.files import (
     writer_of,
 )
 from bnpstream.storage.logs import JsonLines, Mark, read_logged
+from bnpstream.storage.order import Ordered, OrderLog
 from bnpstream.storage.tensors import (
     FORMAT,
     DamagedError,
@@ -32,6 +33,8 @@ from bnpstream.storage.tensors import (
 CONFIG, STATE, PREVIOUS = "config.json", "state.safetensors", "previous.safetensors"
 NAMES = "features.json"
 """What the columns are called: apart from the settings, as there may be very many."""
+ORDER = "order.jsonl"
+"""How batches were put together since the last checkpoint, where a source has many ways."""
 LOGS = {"trace": 4, "lineage": None, "rejects": 4}
 """Files of JSON lines, and how many full segments of each are kept; None keeps all."""
 
@@ -50,14 +53,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read the settings of a run."""
     path = folder / CONFIG
     if not folder.is_dir():
-        raise RunError(f"{folder}: there is no such run directory")
+        raise RunError(f"{folder}: no such run directory")
     try:
         config: dict[str, Any] = json.loads(path.read_bytes())
         if not isinstance(config, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
     except FileNotFoundError:
         raise RunError(
-            f"{folder}: is no run directory, it has no {CONFIG}: give what --out named"
+            f"{folder}: is not a run directory, as it has no {CONFIG}: give the --out of a run"
         ) from None
     except (ValueError, RecursionError, OSError) as error:
         raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
@@ -94,7 +97,7 @@ def read_checkpoint(folder: Path) -> Tensors:
             raise RunError(f"{error}; {_way_out(folder)}") from error
     writing = writer_of(folder)
     advice = (
-        "it was stopped before the first one: go on with --resume"
+        "it was stopped before the first one: continue with --resume"
         if writing is None
         else f"process {writing} is writing the run: wait for the first one"
     )
@@ -106,9 +109,11 @@ def _way_out(folder: Path) -> str:
     try:
         found = read_tensors(folder / PREVIOUS)
     except RunError:
-        return "there is no sound checkpoint before it: start again with another --out"
+        return "there is no intact checkpoint before it: start again with another --out"
     rows = found.document.get("rows", "an earlier row")
-    return f"the checkpoint before it, at row {rows}, is sound: remove {STATE} to go on from there"
+    return (
+        f"the checkpoint before it, at row {rows}, is intact: remove {STATE} to continue from there"
+    )
 
 
 def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
@@ -138,11 +143,16 @@ class RunWriter:
     def __init__(self, folder: Path, marks: dict[str, Mark]) -> None:
         self.folder, self._marks = folder, marks
         self._previous = marks
+        self._order: OrderLog | None = None
+        self._saved_records = 0
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
             if is_run(folder):  # else what is there is not ours
                 sweep_up(folder, (CONFIG, NAMES, STATE))
             self.logs: dict[str, JsonLines] = {}
+            if (folder / ORDER).exists():
+                self._order = OrderLog(folder / ORDER)
+                stack.callback(self._order.close)
             for name, keep in LOGS.items():
                 log = JsonLines(folder / f"{name}.jsonl", marks.get(name, Mark()), keep=keep)
                 stack.callback(log.close)
@@ -166,8 +176,7 @@ class RunWriter:
         """
         if is_run(folder):
             raise RunError(
-                f"{folder}: there is a run already: give --resume to go on with it, "
-                "or another --out"
+                f"{folder}: already holds a run: give --resume to continue it, or another --out"
             )
         logs = [f"{name}.jsonl" for name in LOGS]
         left = [name for name in (STATE, PREVIOUS, *logs) if _has_content(folder / name)]
@@ -195,6 +204,19 @@ class RunWriter:
         """Open a run to go on from a checkpoint: what was logged after it is cut away."""
         return cls(folder, marks)
 
+    def note_order(self, batch: Ordered) -> None:
+        """Bring to the disk how a batch was put together, before anybody is told of it."""
+        if self._order is None:
+            self._order = OrderLog(self.folder / ORDER)
+            self._stack.callback(self._order.close)
+            sync_folder(self.folder)
+        self._order.append(batch)
+
+    def batches_after(self, records: int) -> list[Ordered]:
+        """Return the batches after a checkpoint with so many records that were told of."""
+        found = [] if self._order is None else self._order.batches
+        return [batch for batch in found if batch.records >= records]
+
     def checkpoint(self, tensors: Tensors) -> None:
         """Save a state together with how far the files of JSON lines are, in one atomic step.
 
@@ -211,6 +233,9 @@ class RunWriter:
         sync_folder(self.folder)
         for name, log in self.logs.items():
             log.forget(self._previous.get(name, Mark()))
+        if self._order is not None:
+            self._order.rotate(self._saved_records)
+        self._saved_records = int(document["rows"]) + int(document["rejects"])
         self._previous, self._marks = self._marks, marks
 
     def close(self) -> None:

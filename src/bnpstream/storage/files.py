@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -114,12 +115,12 @@ def disk_errors(path: Path) -> Iterator[None]:
                 f"{path}: there is a file where a directory is needed: give another --out"
             ) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            advice = "the disk is full: make room, then go on with --resume"
+            advice = "the disk is full: free some space, then continue with --resume"
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             advice = "it cannot be written to: change its permissions, or give another --out"
         else:
-            advice = f"{error.strerror or error}: when that is mended, go on with --resume"
-        raise RunError(f"{path}: {advice}; what was saved before is unharmed") from error
+            advice = f"{error.strerror or error}: correct that, then continue with --resume"
+        raise RunError(f"{path}: {advice}; what was saved before is intact") from error
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def locked(folder: Path) -> Iterator[None]:
         handle = open_own(path, os.O_RDWR | os.O_CREAT)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take_lock(handle)
         except OSError:
             owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
             raise RunError(
@@ -142,6 +143,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _take_lock(handle: int, *, glances: int = 5, pause: float = 0.02) -> None:
+    """Lock a file; OSError if another process holds it, for longer than `writer_of` looks."""
+    for _ in range(glances):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(pause)
+    return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def writer_of(folder: Path) -> str | None:

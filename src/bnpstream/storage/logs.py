@@ -93,6 +93,11 @@ class JsonLines:
         self.segment, self._length = self.segment + 1, 0
         self._file = self._opened()
 
+    def flush(self) -> None:
+        """Let others read what was written; it may be lost in a crash."""
+        with disk_errors(self.path):
+            self._file.flush()
+
     def sync(self) -> Mark:
         """Bring all to the disk; return where it ends."""
         with disk_errors(self.path):
@@ -142,3 +147,61 @@ def _records(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
             if left < 0:
                 return
             yield orjson.loads(line)
+
+
+class Tail:
+    """Reads what is added to a file of JSON lines by another process, rotated or cut as it may be.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    most_bytes : int, optional
+        Of what is there at first, only so much at its end is read.
+    """
+
+    def __init__(self, path: Path, most_bytes: int | None = None) -> None:
+        self.path, self.most_bytes = path, most_bytes
+        self._segment, self._offset, self._last = -1, 0, b""
+
+    def read(self) -> tuple[bool, list[dict[str, Any]]]:
+        """Return whether all read before is void, as the file was cut; and records that are new."""
+        if not self.path.exists():  # not there so far, or rotated at this moment
+            return False, []
+        full = full_segments(self.path)
+        present = full[-1][0] + 1 if full else 0
+        paths = {**dict(full), present: self.path}
+        is_cut = self._segment >= 0 and not self._is_same(paths.get(self._segment))
+        if is_cut or self._segment < 0:
+            first = present if self.most_bytes is not None else min(paths)
+            self._segment, self._offset, self._last = first, 0, b""
+            if self.most_bytes is not None:
+                self._offset = max(0, self.path.stat().st_size - self.most_bytes)
+        records: list[dict[str, Any]] = []
+        for number in sorted(number for number in paths if number >= self._segment):
+            if number > self._segment:
+                self._segment, self._offset, self._last = number, 0, b""
+            with suppress(FileNotFoundError):  # rotated at this moment: the next time
+                records += self._added(paths[number])
+        return is_cut, records
+
+    def _is_same(self, path: Path | None) -> bool:
+        """Return whether a segment still begins with what was read of it."""
+        if path is None or not path.exists():
+            return False
+        with path.open("rb") as file:
+            file.seek(self._offset - len(self._last))
+            return file.read(len(self._last)) == self._last
+
+    def _added(self, path: Path) -> list[dict[str, Any]]:
+        """Return the records of whole lines after what was read."""
+        with path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.split(b"\n")[:-1]
+        if self._offset > 0 and not self._last:
+            lines = lines[1:]  # it was begun in the middle
+        self._offset += len(whole)
+        self._last = (self._last + whole)[-256:]
+        return [orjson.loads(line) for line in lines]

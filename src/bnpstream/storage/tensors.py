@@ -66,7 +66,7 @@ def read_tensors(path: Path) -> Tensors:
         document: dict[str, Any] = json.loads(text)
         version = document.get("format")
     except FileNotFoundError:
-        raise MissingError(f"{path}: there is no such file") from None
+        raise MissingError(f"{path}: no such file") from None
     except (SafetensorError, OSError, *WRONG) as error:
         raise DamagedError(f"{path}: is damaged: {error}") from error
     check_format(path, version)
@@ -80,7 +80,7 @@ def check_format(path: Path, version: Any) -> None:
     if not isinstance(version, int) or not 1 <= version <= FORMAT:
         raise RunError(
             f"{path}: has the format {version!r}, and this version reads 1 to {FORMAT}: "
-            "install the bnpstream that wrote it, or a later one"
+            "install the version of bnpstream that wrote it, or a later one"
         )
 
 

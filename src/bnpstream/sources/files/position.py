@@ -30,7 +30,7 @@ class Position(NamedTuple):
         >>> Position.of({"records": "7"})
         Traceback (most recent call last):
         ...
-        ValueError: {'records': '7'} is no position in files: restore it from a copy, or start again
+        ValueError: {'records': '7'} is not a position in files: restore it from a copy, ...
         """
         if value is None:
             return cls()
@@ -40,7 +40,7 @@ class Position(NamedTuple):
             if all(type(count) is int and count >= 0 for count in counts):
                 return found
         raise ValueError(
-            f"{value!r} is no position in files: restore it from a copy, or start again"
+            f"{value!r} is not a position in files: restore it from a copy, or start again"
         )
 
 

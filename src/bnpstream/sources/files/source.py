@@ -254,6 +254,16 @@ class FileSource(Source):
         behind = sum(sizes[: self._at]) + self._current.file.consumed
         return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
+    def lag(self) -> dict[str, int]:
+        """Return how many bytes of a file that grows were not read yet."""
+        if not self.follow or self._current is None or self.paths[self._at] == "-":
+            return {}
+        try:
+            size = Path(self.paths[self._at]).stat().st_size
+        except FileNotFoundError:  # about to be replaced
+            return {}
+        return {Path(self.paths[self._at]).name: max(0, size - self._current.file.consumed)}
+
     def identity(self) -> dict[str, JSON]:
         """Return what tells this source from others: names of the files and their format."""
         names = [path if path == "-" else str(Path(path).resolve()) for path in self.paths]
@@ -276,7 +286,7 @@ class FileSource(Source):
 def reader_class(name: str) -> type[Reader]:
     """Return what reads the files of a format."""
     if name not in FORMATS:
-        raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format {name!r}; give one of {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
     found: type[Reader] = getattr(import_module(module), attribute)
     return found
@@ -300,7 +310,7 @@ def files_of(pattern: str) -> list[str]:
     if pattern == "-" or path.exists():
         return [pattern]
     if not has_magic(pattern):
-        raise FileNotFoundError(f"{pattern}: there is no such file")
+        raise FileNotFoundError(f"{pattern}: no such file")
     matches = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
     # As in a shell, files whose names begin with a dot are hidden.
     found = sorted(str(match) for match in matches if match.is_file() and match.name[0] != ".")

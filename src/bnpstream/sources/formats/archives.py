@@ -41,10 +41,10 @@ class ArrayStream:
             try:
                 shape, _, self.dtype = _HEADERS[npy.read_magic(file)](file)
             except (KeyError, ValueError) as error:
-                raise ValueError(f"{path}: it is no array of numbers ({error})") from error
+                raise ValueError(f"{path}: not an array of numbers ({error})") from error
         self.size = int(np.prod(shape, dtype=object))
         if self.dtype.hasobject:
-            raise ValueError(f"{path}: it has Python objects, which are not loaded")
+            raise ValueError(f"{path}: it holds Python objects, which are not loaded")
 
     def take(self, n: int) -> NDArray[Any]:
         """Return the next n elements.

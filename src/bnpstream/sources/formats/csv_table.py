@@ -29,7 +29,7 @@ __all__ = ["CsvReader", "TsvReader"]
 
 _MISSING = frozenset({"", "na", "nan", "null"})
 MOST = 0.95
-"""Share of the first cells of a column that must be numbers, or truth values, for it to be such."""
+"""Share of the first cells of a column that must be numbers, or booleans, for it to be such."""
 _TRUTH = {"true": True, "false": False}
 
 
@@ -157,7 +157,7 @@ def _header(record: list[str], path: str) -> list[str]:
     if twice:
         raise ValueError(
             f"{path}: the header has {twice[0]!r} twice: rename one of them, or say that the first "
-            "line is no header"
+            "line is not a header"
         )
     return names
 
@@ -233,7 +233,7 @@ def _read_truth(name: str, cell: str) -> bool | None:
         return None
     truth = _TRUTH.get(cell.strip().lower())
     if truth is None:
-        raise UnusableError(f"column {name!r} has {cell[:40]!r}, neither true nor false")
+        raise UnusableError(f"column {name!r} has {cell[:40]!r}, not true or false")
     return truth
 
 

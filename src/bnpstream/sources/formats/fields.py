@@ -100,9 +100,7 @@ class Fields:
             needed.append(self.id)
         for name in needed:
             if name not in names:
-                raise ValueError(
-                    f"{path}: there is no column {name!r}; there are {', '.join(names)}"
-                )
+                raise ValueError(f"{path}: has no column {name!r}; it has {', '.join(names)}")
 
 
 def time_of(value: Any, name: str) -> float:

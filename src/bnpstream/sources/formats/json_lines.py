@@ -3,13 +3,14 @@
 Words come from the text of a field ("text" by default), or from a field ("counts" or "words" by
 default) that maps words to counts or is a list of words. Vectors are arrays of numbers in a field
 that the user names. Other records are rows of a table: each
-field with numbers, truth values or strings is a column. Blank lines are no records.
+field with numbers, booleans or strings is a column. Blank lines are no records.
 """
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, ClassVar
 
 import orjson
@@ -20,15 +21,16 @@ from bnpstream.sources.formats.fields import Fields
 from bnpstream.sources.formats.record_reader import (
     PEEKED_RECORDS,
     Gatherer,
+    LineParser,
     LineReader,
     Parsed,
     decode,
 )
-from bnpstream.sources.formats.schemas import schema_of_columns
+from bnpstream.sources.formats.schemas import Input, schema_of_columns
 from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["JsonLinesReader"]
+__all__ = ["JsonLinesReader", "JsonParser", "schema_of_objects", "sound_objects"]
 
 _TYPES = {
     int: "number",
@@ -40,25 +42,12 @@ _TYPES = {
 }
 
 
-class JsonLinesReader(LineReader):
-    """Reads JSON lines."""
+class JsonParser(LineParser):
+    """Makes records of JSON objects."""
 
-    format: ClassVar[str] = "jsonl"
-
-    def __init__(self, file: ByteReader, schema: Schema, options: Options) -> None:
-        super().__init__(file, schema, options)
-        self._fields = Fields(schema, options)
-
-    @classmethod
-    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the first records are; ValueError says what to do if that is unclear."""
-        records = _first_records(file)
-
-        def vector_length(name: str) -> int | None:
-            found: list[Any] = [record.get(name) for record in records]
-            return commonest_length(len(x) for x in found if _type_of(x) == "vector")
-
-        return schema_of_columns(cls.format, _column_types(records), options, file, vector_length)
+    @cached_property
+    def _fields(self) -> Fields:
+        return Fields(self.schema, self.options)
 
     def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
         """Add the records of lines: texts with ids many at a time, all others one by one."""
@@ -101,6 +90,27 @@ class JsonLinesReader(LineReader):
         )
 
 
+class JsonLinesReader(LineReader, JsonParser):
+    """Reads JSON lines."""
+
+    format: ClassVar[str] = "jsonl"
+
+    @classmethod
+    def find_schema(cls, file: ByteReader, options: Options) -> Schema:
+        """Return what the first records are; ValueError says what to do if that is unclear."""
+        return schema_of_objects(_first_records(file), options, file)
+
+
+def schema_of_objects(records: list[dict[str, Any]], options: Options, input: Input) -> Schema:
+    """Return what JSON objects are by the first of them."""
+
+    def vector_length(name: str) -> int | None:
+        found: list[Any] = [record.get(name) for record in records]
+        return commonest_length(len(x) for x in found if _type_of(x) == "vector")
+
+    return schema_of_columns("jsonl", _column_types(records), options, input, vector_length)
+
+
 def _load(line: bytes) -> dict[str, Any]:
     try:
         record = orjson.loads(line)
@@ -130,19 +140,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _first_records(file: ByteReader) -> list[dict[str, Any]]:
     """Return the first records, without those that would be rejected; a feed is waited for one."""
     lines = first_lines(file)[:PEEKED_RECORDS]
-    while not (records := _sound(lines)):
+    while not (records := sound_objects(lines)):
         if file.ended or len(lines) >= PEEKED_RECORDS:
             hint = "if they are text, give --format text"
             if lines[0].startswith(b"["):
                 hint = "`jq -c '.[]'` makes lines of an array"
             raise ValueError(
-                f"{file.path}: the first {len(lines)} lines are no JSON objects: {hint}"
+                f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}"
             )
         lines = first_lines(file, at_least=len(lines) + 1)[:PEEKED_RECORDS]
     return records
 
 
-def _sound(lines: list[bytes]) -> list[dict[str, Any]]:
+def sound_objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    """Return the JSON objects among lines, without those that would be rejected."""
     records = []
     for line in lines:
         with suppress(UnusableError):

@@ -94,7 +94,7 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
     try:
         matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (EOFError, OSError, ValueError) as error:
-        raise ValueError(f"{path}: it is no matrix of numbers ({error}): {_CONVERT}") from error
+        raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
         raise ValueError(
             f"{path}: it is an array of {matrix.dtype} of shape {matrix.shape}, and no matrix of "

@@ -103,7 +103,7 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
         missing = [name for name in _NAMES if f"{name}.npy" not in members]
         if missing:
             raise ValueError(
-                f"{path}: there is no array {missing[0]!r} in the archive, so it is no sparse "
+                f"{path}: there is no array {missing[0]!r} in the archive, so it is not a sparse "
                 f"matrix: {_CONVERT}"
             )
         layout = str(open_array(zipped, "format").take(1).astype(str)[0])
@@ -114,7 +114,7 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
         n_rows, n_columns = map(int, open_array(zipped, "shape").take(2))
         bounds, indices, values = (open_array(zipped, name) for name in _NAMES[2:])
         if min(n_rows, n_columns) < 1 or {bounds.dtype.kind, indices.dtype.kind} - set("iu"):
-            raise ValueError(f"{path}: it is no matrix of numbers with rows: {_CONVERT}")
+            raise ValueError(f"{path}: not a matrix of numbers: {_CONVERT}")
         if values.dtype.kind not in "biuf":
             raise ValueError(
                 f"{path}: the values are of type {values.dtype}, and not numbers: {_CONVERT}"

@@ -1,6 +1,6 @@
 """Records that are read one by one: gathered into batches, and out of a file with one per line."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,9 +11,17 @@ from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.rows import DocumentRows, TextRows, excerpt_of_text, gather_cells
 from bnpstream.sources.formats.vectors import gather_vectors
-from bnpstream.sources.records import Records, Reject, Schema, UnusableError, beginning
+from bnpstream.sources.records import (
+    Options,
+    Place,
+    Records,
+    Reject,
+    Schema,
+    UnusableError,
+    beginning,
+)
 
-__all__ = ["PEEKED_RECORDS", "Gatherer", "LineReader", "Parsed", "decode"]
+__all__ = ["PEEKED_RECORDS", "Gatherer", "LineParser", "LineReader", "Parsed", "decode"]
 
 PEEKED_RECORDS = 1000
 """Records at most that tell what the others are."""
@@ -81,9 +89,13 @@ class Gatherer:
 
     def reject(self, line: int, reason: str, record: bytes | str) -> None:
         """Note a record that cannot be used."""
-        shown = beginning(record)
-        self._batch.rejects.append(Reject(self._source, line, self.next_number, reason, shown))
+        reject = Reject.at(self.place(line), self.next_number, reason, beginning(record))
+        self._batch.rejects.append(reject)
         self.next_number += 1
+
+    def place(self, line: int) -> Place:
+        """Return where a record is that begins at a line."""
+        return Place(self._source, line)
 
     def take(self) -> Records:
         """Return what was gathered, and begin the next batch."""
@@ -92,16 +104,23 @@ class Gatherer:
         return replace(batch, rows=self._rows_of(batch.rows), excerpts=excerpts)
 
 
-class LineReader(Reader):
-    """Reads a file with one record per line; blank lines are no records."""
+class LineParser(ABC):
+    """Makes records of lines, or of messages that are as good as lines; blank ones are none.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the records are.
+    options : Options
+        What the user said.
+    """
+
+    def __init__(self, schema: Schema, options: Options) -> None:
+        self.schema, self.options = schema, options
 
     @abstractmethod
     def parse(self, line: bytes) -> Parsed:
         """Return what a record says; UnusableError tells why it is rejected."""
-
-    def cut(self) -> Lines:
-        """Return the lines of the file."""
-        return Lines(self.file, self.options.max_line_bytes)
 
     def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
         """Add the records of lines, the first of which has a number; return how many there are."""
@@ -116,6 +135,14 @@ class LineReader(Reader):
             except UnusableError as error:
                 batch.reject(number + i, str(error), line)
         return batch.next_number - n_before
+
+
+class LineReader(Reader, LineParser):
+    """Reads a file with one record per line."""
+
+    def cut(self) -> Lines:
+        """Return the lines of the file."""
+        return Lines(self.file, self.options.max_line_bytes)
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after a position, and the position after each batch.

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.lists import read_vocabulary
 from bnpstream.sources.records import Options, Schema
 
 __all__ = [
+    "Input",
     "check_features",
     "document_schema",
     "known_features",
@@ -21,11 +23,23 @@ MOST_TABLE_COLUMNS = 2000
 """Rows of a table are dense."""
 
 
+class Input(Protocol):
+    """What records come from."""
+
+    @property
+    def path(self) -> str:
+        """Return its name, for messages."""
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether more may come while it is read."""
+
+
 def schema_of_columns(
     name: str,
     found: Mapping[str, str | None],
     options: Options,
-    file: ByteReader,
+    file: Input,
     vector_length: Callable[[str], int | None] | None = None,
 ) -> Schema:
     """Return what records with some columns are.
@@ -45,7 +59,7 @@ def schema_of_columns(
         cell was seen.
     options : Options
         What the user said.
-    file : ByteReader
+    file : Input
         Where they were found. In a live one a column that is named may come later.
     vector_length : callable, optional
         Returns how many numbers the vectors of a column have, None if none was seen; for formats
@@ -118,7 +132,7 @@ def document_schema(name: str, fields: dict[str, str], options: Options) -> Sche
 
 
 def _vector_schema(
-    name: str, fields: dict[str, str], options: Options, file: ByteReader, length: int | None
+    name: str, fields: dict[str, str], options: Options, file: Input, length: int | None
 ) -> Schema:
     if length is None:
         raise ValueError(
@@ -145,7 +159,7 @@ def _table_schema(
     if unfit or not names:
         what = f"column {unfit[0]!r} does not hold" if unfit else "no column holds"
         hint = "; vector_field names an array of numbers" if "vector" in found.values() else ""
-        raise ValueError(f"{path}: {what} numbers, truth values or labels; {_listed(found)}{hint}")
+        raise ValueError(f"{path}: {what} numbers, booleans or labels; {_listed(found)}{hint}")
     types = tuple(found[column] or "number" for column in names)
     return Schema(name, "table", len(names), names, types, fields)
 
@@ -153,7 +167,7 @@ def _table_schema(
 def _check_there(columns: Iterable[str], found: Mapping[str, str | None], path: str) -> None:
     for column in columns:
         if column not in found:
-            raise ValueError(f"{path}: there is no column {column!r}; {_listed(found)}")
+            raise ValueError(f"{path}: has no column {column!r}; {_listed(found)}")
 
 
 def _listed(found: Mapping[str, str | None]) -> str:
@@ -162,7 +176,7 @@ def _listed(found: Mapping[str, str | None]) -> str:
 
 
 def number_schema(
-    format: str, file: ByteReader, n_features: int, options: Options, *, is_real: bool = False
+    format: str, file: Input, n_features: int, options: Options, *, is_real: bool = False
 ) -> Schema:
     """Return what the records of a file are.
 
@@ -170,7 +184,7 @@ def number_schema(
     ----------
     format : str
         Name of the format.
-    file : ByteReader
+    file : Input
         The file, for messages.
     n_features : int
         Number of columns.

@@ -1,0 +1,261 @@
+"""The server: what is asked under which path, and the task that watches the run."""
+
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from bnpstream.runs.options import OptionError
+from bnpstream.serve.api import Answers, RefusedError
+from bnpstream.serve.events import Hub
+from bnpstream.serve.guard import Guard, TooLargeError, answer, is_loopback, problem
+from bnpstream.serve.metrics import Metrics
+from bnpstream.serve.openapi import openapi
+from bnpstream.serve.pages import Pages, now_document
+from bnpstream.serve.watch import Watch
+
+LOOK_SECONDS = 1.0
+"""Between two looks at the run directory."""
+MOST_STREAMS = 200
+"""Pages that may be open at a time."""
+MOST_CONNECTIONS = 512
+TYPES = {"style.css": "text/css", "script.js": "text/javascript"}
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What a user says about a server."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    api: bool = False
+    token: str | None = None
+    log_json: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_loopback(self.host) and not self.token:
+            raise OptionError(
+                f"--host {self.host} can be reached from other machines: give --token too, or set "
+                "BNPSTREAM_TOKEN"
+            )
+
+
+class Service:
+    """All that answers requests about one run.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    options : ServeOptions
+        What the user says.
+    """
+
+    def __init__(self, folder: Path, options: ServeOptions) -> None:
+        self.options = options
+        self.watch, self.hub = Watch(folder), Hub()
+        self.pages, self.answers = Pages(self.watch), Answers(self.watch)
+        self.metrics = Metrics(self.watch, self.hub)
+        self._told: dict[str, Any] = {}
+        self._births = 0
+
+    def app(self) -> Guard:
+        """Return the application."""
+        routes = [
+            self._route("/", self._home),
+            self._route("/style.css", self._asset),
+            self._route("/script.js", self._asset),
+            self._route("/topic-{id:int}", self._page),
+            self._route("/cluster-{id:int}", self._page),
+            self._route("/search", self._search),
+            self._route("/events", self._events),
+            self._route("/now", self._now),
+            self._route("/clusters", self.answers.clusters),
+            self._route("/clusters/{id:int}", self.answers.cluster),
+            self._route("/topics", self.answers.topics),
+            self._route("/lineage", self.answers.lineage),
+            self._route("/healthz", self._healthz),
+            self._route("/readyz", self._readyz),
+            self._route("/metrics", self._metrics),
+            self._route("/openapi.json", self._openapi),
+        ]
+        if self.options.api:
+            routes.append(self._route("/predict", self.answers.predict, "POST"))
+            routes.append(self._route("/novelty", self.answers.novelty, "POST"))
+        made = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={
+                RefusedError: lambda request, error: error.response,
+                TooLargeError: lambda request, error: problem(413, "the body is too long"),
+                HTTPException: _http_problem,
+            },
+        )
+        return Guard(made, self.options.token, log=self.options.log_json)
+
+    def _route(self, path: str, handle: Callable[[Request], Any], method: str = "GET") -> Route:
+        """Return a route whose requests are counted; those that compute do so beside the loop."""
+
+        async def counted(request: Request) -> Response:
+            began, status = time.perf_counter(), 500
+            try:
+                if asyncio.iscoroutinefunction(handle):
+                    response: Response = await handle(request)
+                else:
+                    response = await run_in_threadpool(handle, request)
+                status = response.status_code
+                return response
+            except RefusedError as error:
+                status = error.response.status_code
+                raise
+            finally:
+                self.metrics.note(path, status, time.perf_counter() - began)
+
+        return Route(path, counted, methods=[method])
+
+    def _home(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.home())
+
+    def _page(self, request: Request) -> Response:
+        snapshot, id = self.answers.snapshot(), request.path_params["id"]
+        is_topic = request.url.path.rpartition("/")[2].startswith("topic")
+        page = (self.pages.topic if is_topic else self.pages.cluster)(snapshot, id)
+        if page is None:
+            raise RefusedError(404, f"there is no {'topic' if is_topic else 'cluster'} {id}")
+        return HTMLResponse(page)
+
+    def _search(self, request: Request) -> Response:
+        query = request.query_params.get("q", "")[:200]
+        return HTMLResponse(self.pages.search(self.answers.snapshot(), query))
+
+    def _asset(self, request: Request) -> Response:
+        name = request.url.path.rpartition("/")[2]
+        headers = {"cache-control": "no-cache"}
+        return Response(self.pages.assets[name], media_type=TYPES[name], headers=headers)
+
+    async def _events(self, request: Request) -> Response:
+        if self.hub.n_streams >= MOST_STREAMS:
+            raise RefusedError(503, f"{MOST_STREAMS} pages are open already: close one")
+        stream = self.hub.stream(request.headers.get("last-event-id"))
+        headers = {"x-accel-buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def _now(self, request: Request) -> Response:
+        return answer(now_document(self.watch))
+
+    async def _healthz(self, request: Request) -> Response:
+        return answer({"state": "runs"})
+
+    async def _readyz(self, request: Request) -> Response:
+        if self.watch.snapshot is None:
+            return problem(503, self.watch.problem or "no checkpoint was loaded so far")
+        if self.options.api and not self.answers.warm:
+            return problem(503, "the first answer is being prepared")
+        return answer({"state": "ready"})
+
+    def _metrics(self, request: Request) -> Response:
+        return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def _openapi(self, request: Request) -> Response:
+        return answer(openapi(with_predict=self.options.api, with_learn=False))
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            self.answers.close()
+
+    async def _follow(self) -> None:
+        """Look at the run directory again and again, and tell what is new."""
+        while True:
+            try:
+                await self._look()
+            except Exception:  # a dashboard goes on: the next look may be luckier
+                traceback.print_exc(file=sys.stderr)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self) -> None:
+        await asyncio.to_thread(self.watch.look)
+        if await asyncio.to_thread(self.watch.load):
+            await asyncio.to_thread(self.watch.look)
+            assert self.watch.snapshot is not None
+            self.hub.publish("checkpoint", {"version": self.watch.snapshot.version})
+            if self.options.api:
+                await self.answers.warm_up()
+        now = self.watch.now.document()
+        if now != self._told:
+            self._told = now
+            self.hub.publish("now", now_document(self.watch))
+        born = now["events"].get("birth", 0)
+        if born > self._births > 0:
+            fresh = list(self.watch.births)[-(born - self._births) :]
+            self.hub.publish("births", {"births": [birth._asdict() for birth in fresh]})
+        self._births = born
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = problem(error.status_code, str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
+
+
+class Server(uvicorn.Server):
+    """A server that ends its event streams before it waits for requests to end.
+
+    Parameters
+    ----------
+    service : Service
+        What answers.
+    started : callable
+        Told the address, once there is one.
+    """
+
+    def __init__(self, service: Service, started: Callable[[str], None]) -> None:
+        options = service.options
+        self._service, self._tell = service, started
+        super().__init__(
+            uvicorn.Config(
+                service.app(),
+                options.host,
+                options.port,
+                log_level="warning",
+                access_log=False,
+                ws="none",
+                server_header=False,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=5,
+            )
+        )
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Begin to listen, and say where."""
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self._tell(f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/")
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """End."""
+        self._service.hub.close()
+        await super().shutdown(sockets)

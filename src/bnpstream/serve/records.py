@@ -1,0 +1,77 @@
+"""Records of a request, made into rows as the run's own source makes them."""
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from bnpstream.sources import Options, Records, Schema
+from bnpstream.sources.formats.fields import Fields
+from bnpstream.sources.formats.record_reader import Gatherer, Parsed
+from bnpstream.sources.records import UnusableError
+
+ROLES = ("text", "counts", "vector")
+
+
+class JsonRecords:
+    """Makes rows of JSON values.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the records of the run are, whatever their format.
+
+    Attributes
+    ----------
+    schema : Schema
+        What they are as JSON: where the run's format has no fields, documents have a "text",
+        counts of words are in "counts" and numbers without names in "vector".
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        fields = {role: schema.fields[role] for role in ("id", *ROLES) if role in schema.fields}
+        if not any(role in fields for role in ROLES):
+            if schema.kind == "documents":
+                fields["text"] = "text"
+            elif schema.kind == "counts":
+                fields["counts"] = "counts"
+            elif schema.names is None:
+                fields["vector"] = "vector"
+        fields.setdefault("id", "id")
+        self.schema = replace(schema, format="jsonl", fields=fields)
+        self._fields = Fields(self.schema, Options())
+
+    def records(self, values: list[Any]) -> Records:
+        """Return rows, and rejects of values that cannot be used."""
+        batch = Gatherer("request", self.schema, 0)
+        for i, value in enumerate(values):
+            try:
+                batch.add(self._parsed(value))
+            except UnusableError as error:
+                batch.reject(i + 1, str(error), orjson.dumps(value))
+        return batch.take()
+
+    def _parsed(self, value: Any) -> Parsed:
+        fields = self._fields
+        if type(value) is str and fields.types == ("text",):
+            value = {fields.columns[0]: value}
+        if type(value) is not dict:
+            raise UnusableError("not a JSON object")
+        if value.keys().isdisjoint(fields.columns):
+            lacks = "none of the columns, such as" if self.schema.kind == "table" else "no field"
+            raise UnusableError(f"has {lacks} {fields.columns[0]!r}")
+        id_ = None if fields.id in fields.columns else value.get(fields.id)
+        return fields.parse(id_, None, [value.get(name) for name in fields.columns])
+
+    def example(self) -> dict[str, Any]:
+        """Return a record of the right shape."""
+        names, types = self._fields.columns, self._fields.types
+        shapes = {
+            "text": "some words",
+            "counts": {"word": 1},
+            "vector": [0.5] * (self.schema.n_features or 0),
+            "number": 0.5,
+            "truth": True,
+            "label": "a",
+        }
+        return {name: shapes[kind] for name, kind in zip(names, types, strict=True)}

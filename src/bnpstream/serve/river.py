@@ -1,0 +1,124 @@
+"""A river plot: how the stream was shared out along its course, and what became of clusters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bnpstream.kernels.arrays import Floats
+from bnpstream.plots.events import count_events
+from bnpstream.report.charts import DRAWN
+from bnpstream.report.phrases import percent, whole
+from bnpstream.runs.description import RunDescription
+
+BANDS = 8
+"""Heaviest that have a band of their own; all others share one."""
+HEIGHT, STRIP = 100, 10
+"""Of the river, and of every strip of events below it."""
+VERBS = {"birth": "born", "merge": "merged", "death": "died", "retire": "retired"}
+
+
+class Series(NamedTuple):
+    """What becomes a band."""
+
+    link: str
+    name: str
+    trend: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A band of the river."""
+
+    link: str
+    name: str
+    colour: int
+    path: str
+    share: float
+    shares: list[float]
+
+
+@dataclass(frozen=True)
+class River:
+    """Bands from top to bottom, and strips of events, one unit a bin."""
+
+    bands: list[Band]
+    strips: list[tuple[str, int, str]]
+    """What happened, how often, and the bars."""
+    ends: list[int]
+    words: str
+
+    @property
+    def width(self) -> int:
+        """Return the units from left to right."""
+        return max(len(self.ends) - 1, 1)
+
+
+def river_of(run: RunDescription, series: list[Series], whose: str) -> River | None:
+    """Return the river of some topics or clusters, the heaviest first; None if nothing flowed."""
+    if not run.bin_ends or not series:
+        return None
+    trends = np.array([one.trend for one in series], dtype=float)
+    if trends.sum() == 0:
+        return None
+    shown, rest = list(series[:BANDS]), series[BANDS:]
+    flows = trends[:BANDS]
+    if rest:
+        shown.append(Series("", f"{whole(len(rest))} others", ()))
+        flows = np.vstack([flows, trends[BANDS:].sum(axis=0)])
+    totals = trends.sum(axis=0)
+    shares = flows / np.maximum(totals, 1.0)
+    edges = np.vstack([np.zeros(len(totals)), np.cumsum(shares, axis=0)]) * HEIGHT
+    overall = flows.sum(axis=1) / trends.sum()
+    bands = [
+        Band(
+            one.link,
+            one.name,
+            i if one.link else BANDS,
+            _band(edges[i], edges[i + 1]),
+            float(overall[i]),
+            shares[i].tolist(),
+        )
+        for i, one in enumerate(shown)
+    ]
+    largest = ", ".join(f"{band.name} {percent(band.share)}" for band in bands[:3])
+    words = f"River: shares of {len(bands)} {whose} along {whole(run.rows)} rows; {largest}."
+    return River(bands, _strips(run), run.bin_ends, words)
+
+
+def _band(top: Floats, bottom: Floats) -> str:
+    """Return the outline of a band.
+
+    Examples
+    --------
+    >>> _band(np.zeros(2), np.array([50.0, 25.0]))
+    'M0 0L1 0L1 25L0 50Z'
+    """
+    if len(top) == 1:
+        top, bottom = np.repeat(top, 2), np.repeat(bottom, 2)
+    xs = range(len(top))
+    there = [f"{x} {_short(y)}" for x, y in zip(xs, top, strict=True)]
+    back = [f"{x} {_short(y)}" for x, y in zip(reversed(xs), bottom[::-1], strict=True)]
+    return f"M{'L'.join([*there, *back])}Z"
+
+
+def _strips(run: RunDescription) -> list[tuple[str, int, str]]:
+    """Return what happened to clusters, bin by bin, as bars."""
+    counts = count_events(run.bin_ends, run.cluster_events)
+    strips = []
+    for kind in DRAWN:
+        own = np.asarray(counts.get(kind, ()), dtype=float)
+        if own.sum() > 0:
+            heights = STRIP * np.sqrt(own / own.max())
+            bars = "".join(
+                f"M{i} {STRIP}v{_short(-height)}h.9v{_short(height)}z"
+                for i, height in enumerate(heights)
+                if height > 0
+            )
+            strips.append((VERBS[kind], int(own.sum()), bars))
+    return strips
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

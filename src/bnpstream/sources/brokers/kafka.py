@@ -1,0 +1,232 @@
+"""Kafka: all partitions of a topic, from offsets that are ours; answers, delivered idempotently."""
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from bnpstream.sources.brokers.address import Address
+from bnpstream.sources.brokers.broker import Answer, Bounds, Broker, DownError, Message, Outlet
+from bnpstream.sources.protocol import JSON, LostError
+
+__all__ = ["Answers", "Messages"]
+
+CONFIG = "BNPSTREAM_KAFKA_CONFIG"
+"""Environment variable that names a file of librdkafka's settings: credentials, for instance."""
+ANSWER_SECONDS = 5.0
+"""How long one request may take."""
+QUIET_SECONDS = 5.0
+"""After so long without a message, the broker is asked whether it is there."""
+BUFFER_KILOBYTES = 1 << 14
+"""What may wait to be read."""
+
+
+def _settings(address: Address, **more: Any) -> dict[str, Any]:
+    """Return settings of a client: ours, and those of the user's file."""
+    found = {"bootstrap.servers": address.hosts, "log_level": 0, **more}
+    path = os.environ.get(CONFIG)
+    if path:
+        for line in Path(path).read_text().splitlines():
+            name, equals, value = line.partition("=")
+            if equals and not name.lstrip().startswith("#"):
+                found[name.strip()] = value.strip()
+    return found
+
+
+class Messages(Broker):
+    """Messages of a topic; a lane is a partition, and an offset is Kafka's."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._topic = address.name
+        self._consumer: Any = None
+        self._until: dict[int, int] | None = None
+        self._open: set[int] = set()
+        """Partitions that have not ended."""
+        self._heard = 0.0
+
+    def connect(self) -> None:
+        """Make a consumer, which reaches brokers by itself, and ask whether one is there."""
+        if self._consumer is None:
+            # No group is joined: it only names the offsets that others may look at.
+            self._consumer = Consumer(
+                _settings(
+                    self.address,
+                    **{
+                        "group.id": self.address.settings["group"],
+                        "enable.auto.commit": False,
+                        "enable.auto.offset.store": False,
+                        "enable.partition.eof": True,
+                        "auto.offset.reset": "error",
+                        "queued.max.messages.kbytes": BUFFER_KILOBYTES,
+                    },
+                )
+            )
+        self._metadata()
+
+    def _metadata(self) -> Any:
+        try:
+            found = self._consumer.list_topics(self._topic, timeout=ANSWER_SECONDS)
+        except KafkaException as error:
+            raise DownError(_reason(error)) from error
+        return found.topics[self._topic]
+
+    def bounds(self) -> list[Bounds]:
+        """Return the watermarks of all partitions."""
+        topic = self._metadata()
+        if topic.error is not None:
+            if topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise LostError(f"{self.address}: there is no topic {self._topic!r}: create it")
+            raise DownError(topic.error.str())
+        return [self._watermarks(lane) for lane in range(len(topic.partitions))]
+
+    def _watermarks(self, lane: int) -> Bounds:
+        partition = TopicPartition(self._topic, lane)
+        try:
+            low, high = self._consumer.get_watermark_offsets(partition, timeout=ANSWER_SECONDS)
+        except (KafkaException, TypeError) as error:  # it returns None where time is up
+            raise DownError(_reason(error)) from error
+        return Bounds(low - 1, high - 1)
+
+    def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
+        """Take partitions over from these offsets on."""
+        self._until = until
+        self._open = {lane for lane, at in last.items() if until is None or at < until[lane]}
+        self._consumer.assign(
+            [TopicPartition(self._topic, lane, last[lane] + 1) for lane in sorted(self._open)]
+        )
+        self._heard = time.monotonic()
+
+    def read(self, n: int, seconds: float) -> list[Message] | None:
+        """Return messages that librdkafka has fetched."""
+        if not self._open:
+            return None
+        fetched = self._consumer.consume(1, seconds)
+        if fetched and n > 1:
+            fetched += self._consumer.consume(n - 1, 0)
+        if fetched:
+            self._heard = time.monotonic()
+        elif time.monotonic() - self._heard > QUIET_SECONDS:
+            self._watermarks(min(self._open))
+            self._heard = time.monotonic()
+        found = []
+        for one in fetched:
+            lane, offset, error = one.partition(), one.offset(), one.error()
+            if error is not None:
+                self._heed(error, lane, offset)
+            elif lane in self._open:
+                if self._until is not None and offset >= self._until[lane]:
+                    self._open.discard(lane)
+                if self._until is None or offset <= self._until[lane]:
+                    found.append(self._message(one, lane, offset))
+        return found
+
+    def _heed(self, error: KafkaError, lane: int, offset: int) -> None:
+        """Do as an event says that came instead of a message."""
+        if error.code() == KafkaError._PARTITION_EOF:
+            if self._until is not None:  # what came last has no offset of a message
+                self._open.discard(lane)
+            return
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise LostError(
+                f"{self.address}: partition {lane} has lost offset {offset} before it was read: "
+                "keep messages longer; to go on without what is gone, give --resume and --from "
+                "earliest"
+            )
+        if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+            raise LostError(f"{self.address}: the topic is gone: {error.str()}")
+        raise DownError(error.str())
+
+    def _message(self, one: Any, lane: int, offset: int) -> Message:
+        if not self.has_details:
+            return Message(lane, offset, one.value())
+        key, (kind, milliseconds) = one.key(), one.timestamp()
+        headers = {name: _text(value) for name, value in one.headers() or () if value is not None}
+        time_ = milliseconds / 1000.0 if kind else None
+        return Message(
+            lane, offset, one.value(), None if key is None else _text(key), time_, headers
+        )
+
+    def spot(self, lane: int, offset: Any) -> dict[str, JSON]:
+        """Return topic, partition and offset."""
+        return {"topic": self._topic, "partition": lane, "offset": offset}
+
+    def commit(self, last: Sequence[JSON]) -> None:
+        """Commit offsets for tools that show the lag; nothing here ever reads them."""
+        offsets = [TopicPartition(self._topic, lane, at + 1) for lane, at in enumerate(last)]
+        with suppress(KafkaException):
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def close(self) -> None:
+        """Let go of the partitions."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+
+class Answers(Outlet):
+    """Answers as messages of a topic, with their keys."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._producer: Any = None
+        self._sending: Sequence[Answer] | None = None
+        self._failed: list[KafkaError] = []
+
+    def connect(self) -> None:
+        """Make a producer, which reaches brokers by itself, and ask whether one is there."""
+        if self._producer is None:
+            self._producer = Producer(
+                _settings(
+                    self.address,
+                    **{
+                        "enable.idempotence": True,
+                        "delivery.report.only.error": True,
+                        "message.timeout.ms": 0,
+                    },
+                )
+            )
+        try:
+            self._producer.list_topics(self.address.name, timeout=ANSWER_SECONDS)
+        except KafkaException as error:
+            raise DownError(_reason(error)) from error
+
+    def send(self, answers: Sequence[Answer]) -> None:
+        """Produce answers, and wait until all are there; what is on its way is not sent again."""
+        if answers is not self._sending:
+            batch = [{"key": one.key, "value": orjson.dumps(one.document)} for one in answers]
+            self._producer.produce_batch(self.address.name, batch, on_delivery=self._note)
+            self._sending = answers
+        left = self._producer.flush(ANSWER_SECONDS)
+        if self._failed:
+            raise LostError(
+                f"{self.address}: an answer was not taken: {self._failed[0].str()}: mend that, and "
+                "go on with --resume"
+            )
+        if left:
+            raise DownError(f"{left} answers are on their way")
+        self._sending = None
+
+    def _note(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self._failed.append(error)
+
+    def close(self) -> None:
+        """Let go of the topic, and of answers that could not be sent."""
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer = None
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.args[0] if error.args else error
+    return cause.str() if isinstance(cause, KafkaError) else str(cause)
+
+
+def _text(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode(errors="backslashreplace")

@@ -1,0 +1,90 @@
+"""How batches were put together since the last checkpoint, so that they can be repeated."""
+
+import os
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
+
+from bnpstream.storage.files import disk_errors, open_own
+
+__all__ = ["OrderLog", "Ordered"]
+
+
+class Ordered(NamedTuple):
+    """A batch that was told of, or is about to be."""
+
+    records: int
+    """Records before it."""
+    order: Any
+    """How it was put together: for its source to know."""
+    position: Any
+    """After it."""
+
+
+class OrderLog:
+    """Batches since the last checkpoint but one: on the disk before anybody is told of them.
+
+    Other than what is logged along the way, it is not cut back to a checkpoint: it says how to go
+    from there to what others were told. A line that was not finished was told to nobody.
+
+    Parameters
+    ----------
+    path : Path
+        The file; what is older than the last checkpoint is beside it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.batches: list[Ordered] = []
+        """In order; a batch that comes later takes the place of those that it overlaps."""
+        with disk_errors(path):
+            for one in (self._before, path):
+                for line in _whole_lines(one):
+                    self._add(Ordered(*orjson.loads(line)))
+            self._file = self._opened()
+
+    @property
+    def _before(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}.previous.jsonl")
+
+    def _opened(self) -> BinaryIO:
+        return os.fdopen(open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+
+    def _add(self, batch: Ordered) -> None:
+        while self.batches and self.batches[-1].records >= batch.records:
+            self.batches.pop()
+        self.batches.append(batch)
+
+    def append(self, batch: Ordered) -> None:
+        """Bring a batch to the disk, unless it is there."""
+        if batch in self.batches:
+            return
+        self._add(batch)
+        with disk_errors(self.path):
+            self._file.write(orjson.dumps([*batch], option=orjson.OPT_APPEND_NEWLINE))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def rotate(self, records: int) -> None:
+        """Begin again after a checkpoint; `records` is how many the one before it had."""
+        with disk_errors(self.path):
+            self._file.close()
+            self.path.replace(self._before)
+            self._file = self._opened()
+        self.batches = [batch for batch in self.batches if batch.records >= records]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file that have an end, and remove the one that has none."""
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    length = data.rfind(b"\n") + 1
+    if length < len(data):
+        os.truncate(path, length)
+    return data[:length].splitlines()
