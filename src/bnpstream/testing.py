@@ -162,6 +162,7 @@ def _check_weights(prior: Prior) -> None:
             dead = prior.log_weights(masses, log_vacancy, n, auxiliary)
             assert dead[0] == -np.inf, "a mass up to smallest_mass must have zero weight"
         masses[0] = log_vacancy[0] = 0.0
+        n = float(masses.sum())
         auxiliary = prior.solve_auxiliary(masses, log_vacancy, n, auxiliary)
         left = prior.log_weights(masses, log_vacancy, n, auxiliary)
         assert left[0] == -np.inf, "a cluster that a revisit emptied must have zero weight"

@@ -231,6 +231,7 @@ def test_saved_and_loaded_it_predicts_the_same(client, tmp_path):
         ({"n_passes": 1}, "n_passes >= 2"),
         ({"half_life": 100.0}, "does not support half_life, got 100.0"),
         ({"max_clusters": 5}, "does not support max_clusters, got 5"),
+        ({"split_threshold": 0.0}, r"does not support split_threshold, got 0\.0"),
         ({"revisit": 10}, "give one of them"),
     ],
 )

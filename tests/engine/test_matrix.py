@@ -28,6 +28,7 @@ FEATURES = {
     "all rows": {"revisit": "all", "n_revisits": 2},
     "sites": {"keep_sites": True},
     "merges": {"merge_threshold": 0.0, "merge_every": 60},
+    "splits": {"revisit": 50, "merge_threshold": 0.0, "split_threshold": 0.0},
     "half-life": {"half_life": 80.0},
     "window that fades": {"revisit": 50, "half_life": 80.0, "merge_threshold": 0.0},
     "budget": {"max_clusters": 4},

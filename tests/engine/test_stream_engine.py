@@ -38,6 +38,7 @@ OPTIONS = {
     "window": {"revisit": 15, "n_revisits": 2},
     "sites": {"keep_sites": True},
     "merges": {"merge_threshold": -2.0, "merge_every": 10},
+    "splits": {"revisit": 15, "n_revisits": 2, "merge_threshold": 0.0, "split_threshold": 0.0},
     "fading": {"half_life": 9.0, "revisit": 15},
 }
 CUTS = [[PREFIX], [1, 2, PREFIX - 1, PREFIX + 5, 44], list(range(2, N, 2))]

@@ -145,8 +145,10 @@ def test_unfitted_models_can_be_saved(tmp_path):
     assert StreamingMixture.load(tmp_path).revisit == 7
 
 
-@pytest.mark.parametrize("merge_threshold", [None, 0.0, "auto"])
-def test_finishing_goes_on_between_any_two_steps(tmp_path, merge_threshold):
+@pytest.mark.parametrize(
+    ("merge_threshold", "split_threshold"), [(None, None), (0.0, None), ("auto", None), (0.0, 0.0)]
+)
+def test_finishing_goes_on_between_any_two_steps(tmp_path, merge_threshold, split_threshold):
     def make():
         kind = "diagonal" if merge_threshold == "auto" else DirichletMultinomial(0.5)
         rows = numbers() if merge_threshold == "auto" else IMAGES
@@ -157,6 +159,7 @@ def test_finishing_goes_on_between_any_two_steps(tmp_path, merge_threshold):
             n_revisits=6,
             tol=1e-9,
             merge_threshold=merge_threshold,
+            split_threshold=split_threshold,
             prefix_rows=50,
         )
         return model.partial_fit(rows), rows

@@ -94,8 +94,9 @@ def _check(model: StreamingMixture, damping: float) -> None:
             f"fit_ep needs n_passes >= 2, the first of which is ADF, got {model.n_passes}: give "
             "StreamingMixture(n_passes=20)"
         )
-    for name in ("half_life", "max_clusters", "max_memory", "staleness"):
-        if getattr(model, name) not in (None, 0):
+    unknown = {"half_life": None, "max_clusters": None, "max_memory": None}
+    for name, value in (unknown | {"split_threshold": None, "staleness": 0}).items():
+        if getattr(model, name) != value:
             raise ValueError(
                 f"fit_ep does not support {name}, got {getattr(model, name)!r}: "
                 "leave it out, or use fit"

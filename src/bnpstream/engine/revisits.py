@@ -90,7 +90,7 @@ def refine(stream: "Stream", rows: Any, weights: Any, n_sweeps: int) -> None:
             "refine needs the rows absorbed so far, in order and with the weights they had; "
             "these are others"
         )
-    revisits = window.Schedule(None, sweeps, settings.tol, settings.merge_odds)
+    revisits = window.Schedule(None, sweeps, settings.tol, settings.merge_odds, settings.split_odds)
     kernel_for, held = partial(stream.kernel, model), (sites, batch, fading)
     stream.epochs = []
     stream.keep(window.revisit(model, state, *held, visits, revisits, kernel_for))

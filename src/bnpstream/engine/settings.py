@@ -21,6 +21,7 @@ SERIAL = {
     "revisit": (0, "all"),
     "keep_sites": (False,),
     "merge_threshold": (None, "auto"),
+    "split_threshold": (None,),
     "half_life": (None,),
 }
 """Settings of which a pass over blocks side by side knows only these values."""
@@ -28,6 +29,7 @@ SERIAL_REASONS = {
     "revisit": "revisits rows between others",
     "keep_sites": "keeps what every row has added to clusters that all blocks share",
     "merge_threshold": "merges clusters by the rows that they share, of all blocks",
+    "split_threshold": "splits clusters by their rows, of all blocks",
     "half_life": "lets all rows fade by one clock",
 }
 
@@ -64,6 +66,8 @@ class Settings:
         Log odds that a merge must exceed.
     merge_every : int
         Rows between merges where there is no window.
+    split_threshold : float, optional
+        Log odds that a split must exceed; None never splits.
     max_clusters : int, optional
         Most clusters.
     max_memory : int or str, optional
@@ -98,6 +102,7 @@ class Settings:
     keep_sites: bool = False
     merge_threshold: float | Literal["auto"] | None = "auto"
     merge_every: int = 1000
+    split_threshold: float | None = None
     max_clusters: int | None = None
     max_memory: int | str | None = None
     engine: Literal["auto", "compiled", "reference"] = "auto"
@@ -217,7 +222,12 @@ class Settings:
             raise ValueError(
                 f"keep_sites=True keeps all sites, revisit={self.revisit!r} the rows too: give one"
             )
-        merging = (self.tol, self.merge_odds)
+        if self.split_odds is not None and n_passes == 1 and size == 0 and not self.keep_sites:
+            raise ValueError(
+                f"split_threshold={self.split_threshold!r} splits clusters by rows that are looked "
+                "at again: give revisit=..., n_passes=... or keep_sites=True with it"
+            )
+        merging = (self.tol, self.merge_odds, self.split_odds)
         if all_rows and n_passes > 1:
             return Schedule(None, n_passes - 1, *merging)
         if size != 0:
@@ -235,9 +245,17 @@ class Settings:
             return None
         return require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
 
+    @property
+    def split_odds(self) -> float | None:
+        """Return the log odds that splits must exceed; None if there are none."""
+        if self.split_threshold is None:
+            return None
+        merged = self.merge_odds or 0.0  # what was split must not be merged again at once
+        return require_number("split_threshold", self.split_threshold, max(0.0, -merged), np.inf)
+
     def last_merges(self, schedule: Schedule) -> Schedule | None:
         """Return a schedule of merges for when all passes are done, as "auto" asks for; or None."""
         all_passes = schedule.size is None and schedule.n_revisits > 0
         if self.merge_threshold == "auto" and all_passes:
-            return dataclasses.replace(schedule, merge_threshold=EVEN_ODDS)
+            return dataclasses.replace(schedule, merge_threshold=EVEN_ODDS, split_threshold=None)
         return None

@@ -50,7 +50,8 @@ class DocumentMixture(StreamEstimator):
     prefix_rows : int
         Initial documents used to learn unset parameters.
     new_cluster_threshold, min_responsibility, max_responsibilities, prune_threshold, n_passes, \
-revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, max_clusters, max_memory, \
+revisit, n_revisits, tol, keep_sites, merge_threshold, merge_every, split_threshold, \
+max_clusters, max_memory, \
 engine, n_jobs, half_life, staleness, block_rows, learn_threads, n_topics, granularity
         As in `StreamingMixture`. Words stay known when clusters are retired.
 
@@ -109,6 +110,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         keep_sites: bool = False,
         merge_threshold: float | Literal["auto"] | None = "auto",
         merge_every: int = 1000,
+        split_threshold: float | None = None,
         max_clusters: int | None = None,
         max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",

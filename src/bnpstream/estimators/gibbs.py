@@ -1,10 +1,12 @@
 """`GibbsMixture`: collapsed Gibbs sampling, for data small enough to revisit hundreds of times."""
 
+import warnings
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnpstream.engine import require_whole, resolve_likelihood, resolve_prior
@@ -19,6 +21,10 @@ from bnpstream.likelihoods.frames import as_rows, names_of
 from bnpstream.mixture import KernelArguments, Model, log_joint
 from bnpstream.priors import Prior
 from bnpstream.search.parallel import Mapper, threads
+
+LARGEST_RHAT = 1.1
+FEW_DRAWS = 50
+"""Of fewer draws R-hat itself is too noisy to warn by."""
 
 
 class GibbsMixture(MixtureEstimator):
@@ -38,6 +44,9 @@ class GibbsMixture(MixtureEstimator):
         Number of final sweeps to keep.
     n_chains : int
         Number of independent chains.
+    n_split_merges : int
+        Splits and merges of clusters proposed before each sweep (Jain & Neal 2004), for chains that
+        moving one row at a time leaves stuck.
     random_state : int
         Seed; each chain has its own random stream.
     n_jobs : int, optional
@@ -57,7 +66,8 @@ class GibbsMixture(MixtureEstimator):
         The kept assignment with the largest log likelihood.
     rhat_, ess_ : dict
         Split R-hat and effective sample size of "log_likelihood" and "n_clusters" over the kept
-        draws, as in Vehtari et al. (2021); nan if a trace is constant or too short.
+        draws, as in Vehtari et al. (2021); nan if a trace is constant or too short. If R-hat of
+        several chains is above 1.1 over 50 or more kept draws, they have not mixed, and `fit` warns.
 
     Examples
     --------
@@ -79,6 +89,7 @@ class GibbsMixture(MixtureEstimator):
         n_sweeps: int = 200,
         n_kept: int = 50,
         n_chains: int = 1,
+        n_split_merges: int = 0,
         random_state: int = 0,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         n_jobs: int | None = None,
@@ -88,6 +99,7 @@ class GibbsMixture(MixtureEstimator):
         self.n_sweeps = n_sweeps
         self.n_kept = n_kept
         self.n_chains = n_chains
+        self.n_split_merges = n_split_merges
         self.random_state = random_state
         self.engine = engine
         self.n_jobs = n_jobs
@@ -108,6 +120,7 @@ class GibbsMixture(MixtureEstimator):
         n_sweeps = require_whole("n_sweeps", self.n_sweeps, 1)
         n_kept = require_whole("n_kept", self.n_kept, 1)
         n_chains = require_whole("n_chains", self.n_chains, 1)
+        n_moves = require_whole("n_split_merges", self.n_split_merges, 0)
         if n_kept > n_sweeps:
             raise ValueError(f"n_kept must be at most n_sweeps={n_sweeps}, got {n_kept}")
         seed = require_whole("random_state", self.random_state, 0)
@@ -118,7 +131,7 @@ class GibbsMixture(MixtureEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)
         kernel = self._kernel(model, batch)
         seeds = np.random.SeedSequence(seed).spawn(n_chains)
-        traces = list(mapper(_run_chain, seeds, model, batch, kernel, n_sweeps, n_kept))
+        traces = list(mapper(_run_chain, seeds, model, batch, kernel, n_sweeps, n_moves, n_kept))
         self.prior_, self.likelihood_, self._batch = model.prior, likelihood, batch
         columns = zip(*traces, strict=True)
         self.log_likelihood_, self.n_clusters_, self.assignments_, self.auxiliaries_ = map(
@@ -130,7 +143,24 @@ class GibbsMixture(MixtureEstimator):
         last = {name: trace[:, -n_kept:].astype(float) for name, trace in described.items()}
         self.rhat_ = {name: rhat(trace) for name, trace in last.items()}
         self.ess_ = {name: effective_size(trace) for name, trace in last.items()}
+        if n_chains > 1 and n_kept >= FEW_DRAWS:
+            self._warn_of_chains_apart()
         return self
+
+    def _warn_of_chains_apart(self) -> None:
+        """Warn if chains have not mixed."""
+        bad = {name: rhat for name, rhat in self.rhat_.items() if rhat > LARGEST_RHAT}
+        if bad:
+            said = " and ".join(
+                f"R-hat of {name} is {rhat:.3g} (effective sample size {self.ess_[name]:.3g})"
+                for name, rhat in bad.items()
+            )
+            warnings.warn(
+                f"the chains have not mixed: {said}, more than {LARGEST_RHAT}; give more n_sweeps, "
+                "or n_split_merges, and do not take averages over them for the posterior's",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _open_likelihood(self) -> Likelihood:
         """Return the likelihood as it was given: it may leave something open."""
@@ -214,10 +244,12 @@ def _run_chain(
     batch: Batch,
     kernel: KernelArguments | None,
     n_sweeps: int,
+    n_moves: int,
     n_kept: int,
 ) -> _Trace:
     """Run one chain."""
-    draws = list(gibbs.run(model, batch, np.random.default_rng(seed), kernel, n_sweeps=n_sweeps))
+    rng, lengths = np.random.default_rng(seed), {"n_sweeps": n_sweeps, "n_moves": n_moves}
+    draws = list(gibbs.run(model, batch, rng, kernel, **lengths))
     kept = draws[-n_kept:]
     return _Trace(
         [draw.log_likelihood for draw in draws],

@@ -55,6 +55,7 @@ class StreamEstimator(FittedMixture):
     keep_sites: bool
     merge_threshold: float | Literal["auto"] | None
     merge_every: int
+    split_threshold: float | None
     max_clusters: int | None
     max_memory: int | str | None
     half_life: float | None

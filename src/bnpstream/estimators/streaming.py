@@ -88,6 +88,10 @@ class StreamingMixture(StreamEstimator):
         the base measure is learnt, among the first `prefix_rows` rows; it never merges documents.
     merge_every : int
         Rows between two attempts to merge, without a window.
+    split_threshold : float, optional
+        Split a cluster when a revisit finds two parts of it for which the model's log odds of two
+        clusters exceed this (``bnpstream.inference.split``). Splits are tried at each full window,
+        before the later passes, and in `refine`. 0 means even odds, the least. None never splits.
     max_clusters : int, optional
         Largest number of clusters, at least 2. At the limit, the least costly of the smallest
         clusters, one in sixteen, are merged into others or retired, by the model's own odds
@@ -209,6 +213,7 @@ class StreamingMixture(StreamEstimator):
         keep_sites: bool = False,
         merge_threshold: float | Literal["auto"] | None = "auto",
         merge_every: int = 1000,
+        split_threshold: float | None = None,
         max_clusters: int | None = None,
         max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",

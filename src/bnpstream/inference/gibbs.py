@@ -4,23 +4,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from bnpstream.inference.chains import Chain, chain_at, init
+from bnpstream.inference.split_merge import move
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.passes import gibbs as compiled
 from bnpstream.likelihoods import Batch
-from bnpstream.mixture import KernelArguments, MixtureState, Model, log_joint_row, log_marginals
-from bnpstream.mixture.model import require_plain
+from bnpstream.mixture import KernelArguments, Model, log_joint_row, log_marginals
 from bnpstream.priors import Prior
 
-
-class Chain(NamedTuple):
-    """Where a chain stands: hard assignments, their totals, and log U."""
-
-    assignments: Integers
-    """(n,): slot of every row."""
-    state: MixtureState
-    """Totals of the assignments; `state.auxiliary` is log U."""
+__all__ = ["Chain", "Draw", "chain_at", "draw_auxiliary", "init", "run", "sweep"]
 
 
 class Draw(NamedTuple):
@@ -31,27 +24,6 @@ class Draw(NamedTuple):
     n_clusters: int
     log_likelihood: float
     """log p(x | assignments), log h(x) included."""
-
-
-def init(model: Model, batch: Batch) -> Chain:
-    """Return a chain with all rows in one cluster."""
-    return chain_at(model, batch, np.zeros(len(batch), np.int64), np.nan)
-
-
-def chain_at(model: Model, batch: Batch, assignments: Integers, auxiliary: float) -> Chain:
-    """Return the chain with given assignments, slots 0..K-1 all occupied, and log U."""
-    require_plain(model, "Gibbs sampling")
-    state = MixtureState(batch.n_statistics, paired=model.likelihood.paired)
-    counts = np.bincount(assignments).astype(np.float64)
-    for _ in counts:
-        state.open()
-    rows = np.arange(len(batch))
-    members = csr_array((np.ones(len(batch)), (rows, assignments)), (len(batch), counts.size))
-    statistics = batch.weighted_sums(members)
-    # Occupied for certain: the log vacancy is as low as one row with q = 1 makes it.
-    state.rebuild(statistics, counts, np.full(counts.size, -np.inf))
-    state.auxiliary = auxiliary
-    return Chain(assignments.copy(), state)
 
 
 def sweep(
@@ -114,7 +86,8 @@ def sweep(
 def draw_auxiliary(prior: Prior, counts: Floats, start: float, rng: np.random.Generator) -> float:
     """Draw log U given the cluster sizes by slice sampling; `start` where there is no U.
 
-    Stepping out and shrinking (Neal 2003) leaves the exact conditional invariant.
+    Stepping out and shrinking (Neal 2003) leaves the exact conditional invariant. The density is
+    log-concave, so whatever lies around both ends of a slice holds all of it: steps may grow.
     """
     log_density = prior.auxiliary_log_density(counts)
     if log_density is None:
@@ -126,13 +99,15 @@ def draw_auxiliary(prior: Prior, counts: Floats, start: float, rng: np.random.Ge
     level = log_density(v) + np.log(1.0 - rng.random())
     low = v - rng.random()
     high = low + 1.0
+    step = 1.0
     while log_density(low) > level:
-        low -= 1.0
+        low, step = low - step, 2.0 * step
+    step = 1.0
     while log_density(high) > level:
-        high += 1.0
+        high, step = high + step, 2.0 * step
     while True:
         proposal = low + (high - low) * rng.random()
-        if log_density(proposal) > level:
+        if log_density(proposal) >= level:
             return float(proposal)
         if proposal < v:
             low = proposal
@@ -147,6 +122,7 @@ def run(
     kernel: KernelArguments | None = None,
     *,
     n_sweeps: int,
+    n_moves: int = 0,
 ) -> Iterator[Draw]:
     """Run one chain from all rows in one cluster, yielding every sweep's outcome.
 
@@ -158,13 +134,18 @@ def run(
         Source of randomness.
     n_sweeps : int
         Sweeps.
+    n_moves : int
+        Splits or merges proposed before every sweep, given the same U.
     """
     chain = init(model, batch)
-    state = chain.state
     log_base = float(batch.log_base.sum())
     for _ in range(n_sweeps):
+        state = chain.state
         state.auxiliary = draw_auxiliary(model.prior, state.masses, state.auxiliary, rng)
+        for _ in range(n_moves):
+            chain, _ = move(model, chain, batch, rng, kernel)
         sweep(model, chain, batch, rng.random(len(batch)), kernel)
+        state = chain.state
         yield Draw(
             chain.assignments.copy(),
             state.auxiliary,

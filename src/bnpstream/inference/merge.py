@@ -42,6 +42,7 @@ def merge_all(
     sites: SiteBuffer,
     threshold: float,
     fading: Floats | None = None,
+    apart: Iterable[Iterable[int]] = (),
 ) -> list[Event]:
     """Merge, best pair first, until no pair's log odds exceed the threshold.
 
@@ -56,6 +57,8 @@ def merge_all(
         Log odds that a merge must exceed.
     fading : ndarray of shape (rows,), optional
         What forgetting has left of every row.
+    apart : iterable of pairs of int, optional
+        Ids of clusters that stay apart: those that a split has just made.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def merge_all(
         One a merge: the heavier cluster survives.
     """
     events: list[Event] = []
+    kept_apart = [set(pair) for pair in apart]
     while True:
         pairs = shared_pairs(state, sites, fading)
         odds = log_odds(model, state, pairs, threshold)
@@ -71,8 +75,11 @@ def merge_all(
         for p in np.argsort(-odds, kind="stable"):
             if not odds[p] > threshold:
                 break
-            if taken.isdisjoint(ids[:, p].tolist()):  # odds of what has changed are looked up anew
-                taken.update(ids[:, p].tolist())
+            pair = set(ids[:, p].tolist())
+            if pair in kept_apart:
+                continue
+            if taken.isdisjoint(pair):  # odds of what has changed are looked up anew
+                taken.update(pair)
                 winner, loser = ids[:, p] if masses[0, p] >= masses[1, p] else ids[::-1, p]
                 events.append(join_into(state, [sites], winner, loser, pairs.log_vacancy[p]))
         if not taken:

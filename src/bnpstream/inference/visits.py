@@ -3,7 +3,7 @@
 Compiled twin: ``kernels.passes.visits``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteB
 from bnpstream.mixture.contributions import Contributions
 from bnpstream.mixture.lineage import read_events
 
+KernelFor = Callable[[Batch], KernelArguments | None]
 RECORD_ROWS = 512
 """Rows between two records: often enough for a progress bar, seldom enough to cost nothing."""
 

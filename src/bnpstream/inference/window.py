@@ -5,7 +5,7 @@ revisited and the older half is frozen. Everything happens at row counts, never 
 call, so nothing depends on how the stream was cut into batches.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,16 +13,17 @@ from bnpstream.inference import ep
 from bnpstream.inference.forgetting import Ticks
 from bnpstream.inference.merge import merge_all
 from bnpstream.inference.response import Settings
-from bnpstream.inference.visits import Record, visit
+from bnpstream.inference.split import split_all
+from bnpstream.inference.visits import KernelFor, Record, visit
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch
-from bnpstream.mixture import Event, KernelArguments, MixtureState, Model, SiteBuffer
+from bnpstream.mixture import Event, MixtureState, Model, SiteBuffer
 from bnpstream.mixture.window import Window
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When rows are revisited and clusters merged.
+    """When rows are revisited, and clusters merged and split.
 
     Parameters
     ----------
@@ -34,16 +35,25 @@ class Schedule:
         Sweeps end early when responsibilities move by no more than this on average.
     merge_threshold : float or None
         Log odds that a merge must exceed; None never merges.
+    split_threshold : float or None
+        Log odds that a split must exceed; None never splits.
     """
 
     size: int | None
     n_revisits: int
     tolerance: float = 0.0
     merge_threshold: float | None = None
+    split_threshold: float | None = None
 
 
 class Merges(NamedTuple):
     """Clusters merged at one time."""
+
+    events: list[Event]
+
+
+class Splits(NamedTuple):
+    """Clusters split at one time."""
 
     events: list[Event]
 
@@ -55,19 +65,22 @@ class Progress(NamedTuple):
     n_sweeps: int = 0
     settled: bool = False
     """Whether the last sweep moved nothing."""
+    split: tuple[tuple[int, ...], ...] | None = None
+    """Ids of clusters that were one before this revisit; None before splits were tried."""
 
     def after(self, outcome: "Outcome", tolerance: float) -> "Progress":
         """Return the progress after one more outcome."""
         if isinstance(outcome, Merges):
             return self._replace(n_merges=self.n_merges + 1)
+        if isinstance(outcome, Splits):
+            return self._replace(split=tuple(event.children for event in outcome.events))
         if isinstance(outcome, ep.Epoch):
             settled = outcome.settled(tolerance)
             return self._replace(n_sweeps=self.n_sweeps + 1, settled=settled)
         return self
 
 
-Outcome = Record | ep.Epoch | Merges
-KernelFor = Callable[[Batch], KernelArguments | None]
+Outcome = Record | ep.Epoch | Merges | Splits
 
 
 def run(
@@ -97,8 +110,8 @@ def run(
 
     Yields
     ------
-    outcome : Record, Epoch or Merges
-        Of new rows, of a sweep, of merges.
+    outcome : Record, Epoch, Merges or Splits
+        Of new rows, of a sweep, of merges, of splits.
     """
     start = 0
     while start < len(batch):
@@ -160,10 +173,10 @@ def revisit(
     past: Progress | None = None,
     sweep: ep.Sweep = ep.sweep,
 ) -> Iterator[Outcome]:
-    """Merge what belongs together, sweep the rows, and merge what the sweeps brought together.
+    """Merge what belongs together, split what does not, sweep the rows, and merge once more.
 
-    What is in `past` is done already. `fading` is what forgetting has left of every row; the
-    weights of the batch know of it.
+    What was split is not merged in the same revisit. What is in `past` is done already. `fading` is
+    what forgetting has left of every row; the weights of the batch know of it.
     """
     past = past or Progress()
     merging = schedule.merge_threshold
@@ -171,6 +184,11 @@ def revisit(
         yield Merges(merge_all(model, state, sites, merging, fading))
     if batch is None:
         return
+    if schedule.split_threshold is not None and past.split is None:
+        splitting = (schedule.split_threshold, settings, kernel_for)
+        splits = Splits(split_all(model, state, batch, sites, *splitting))
+        past = past.after(splits, schedule.tolerance)
+        yield splits
     if not past.settled:
         yield from ep.run(
             model,
@@ -184,4 +202,5 @@ def revisit(
             sweep=sweep,
         )
     if merging is not None and past.n_merges < 2:
-        yield Merges(merge_all(model, state, sites, merging, fading))
+        apart = {"apart": past.split} if past.split else {}
+        yield Merges(merge_all(model, state, sites, merging, fading, **apart))

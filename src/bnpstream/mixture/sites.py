@@ -157,6 +157,31 @@ class SiteBuffer:
         shares[place[rows[shared]]] += shares[shared]
         slots[shared], shares[shared] = GONE, 0.0
 
+    def divide(self, entries: Integers, parts: Floats, slots: Integers) -> None:
+        """Give parts of some shares, by their places, to other slots, which none of the rows has.
+
+        What the row has added per unit of responsibility is the same for both.
+        """
+        whole, some = parts == 1.0, np.flatnonzero((parts > 0.0) & (parts < 1.0))
+        self.arrays.slots[entries[whole]] = slots[whole]
+        some = some[np.argsort(entries[some])]
+        indptr = self.arrays.indptr[: self.n_visited + 1]
+        rows = np.searchsorted(indptr, entries[some], side="right") - 1
+        ends, moved = indptr[rows + 1], parts[some] * self.arrays.shares[entries[some]]
+        self.arrays.shares[entries[some]] -= moved
+        if self.contributions is not None:
+            longer, first = Contributions(), np.searchsorted(rows, np.arange(self.n_visited + 1))
+            for i in range(self.n_visited):
+                inside = entries[some[first[i] : first[i + 1]]] - indptr[i]
+                longer.append(np.concatenate([self.lines(i), self.lines(i)[inside]]))
+            self.contributions = longer
+        added = np.append(0, np.cumsum(np.bincount(rows, minlength=self.n_visited)))
+        self.arrays = Sites(
+            indptr + added,
+            np.insert(self.arrays.slots[: self.n_entries], ends, slots[some]),
+            np.insert(self.arrays.shares[: self.n_entries], ends, moved),
+        )
+
     def discard(self, start: int) -> None:
         """Forget the sites from row `start` on, the only ones there are, but not the rows.
 

@@ -66,6 +66,8 @@ class MixtureState:
         D, the length of a row of sufficient statistics.
     paired : bool
         Whether the second half of a row holds the low digits of the first (`Likelihood.paired`).
+    capacity : int
+        Slots at first; a multiple of LANES.
 
     Attributes
     ----------
@@ -73,13 +75,15 @@ class MixtureState:
         The table of statistics; masses, log_vacancy and ids (capacity,); counters and totals.
     """
 
-    def __init__(self, n_statistics: int, *, paired: bool = False) -> None:
+    def __init__(
+        self, n_statistics: int, *, paired: bool = False, capacity: int = FIRST_CAPACITY
+    ) -> None:
         self.paired = paired
         self.arrays = Clusters(
-            empty_table(FIRST_CAPACITY, n_statistics, dense=paired),
-            np.zeros(FIRST_CAPACITY),
-            np.zeros(FIRST_CAPACITY),
-            np.zeros(FIRST_CAPACITY, dtype=np.int64),
+            empty_table(capacity, n_statistics, dense=paired),
+            np.zeros(capacity),
+            np.zeros(capacity),
+            np.zeros(capacity, dtype=np.int64),
             np.zeros(3, dtype=np.int64),
             np.array([0.0, np.nan, 0.0]),
         )
@@ -321,6 +325,19 @@ class MixtureState:
         arrays.log_vacancy[winner] = log_vacancy
         arrays.masses[loser] = 0.0
         return self.drop(loser)
+
+    def split(self, slot: int, moved: Row, masses: Floats, log_vacancy: Floats) -> int:
+        """Move summed statistics from a cluster to a new one; return the slot of that.
+
+        `masses` and `log_vacancy`, shape (2,), are those of the two afterwards.
+        """
+        total, new = self.total_mass, self.n_clusters
+        self.take_out(np.array([slot]), np.ones(1), moved)
+        self.open()
+        self.move(new, moved, 1.0)
+        self.masses[[slot, new]], self.log_vacancy[[slot, new]] = masses, log_vacancy
+        self.arrays.totals[TOTAL_MASS] = total
+        return new
 
     def restate(self, statistics: Any) -> None:
         """Replace the statistics of every cluster, (K, D) for any D."""

@@ -34,7 +34,8 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
     ax = stream_axes(ax, edges[-1], "clusters per bin")
     counts = count_events(rows_seen, events)
     lost = counts["merge"] + counts["death"]
-    ax.stairs(counts["birth"], edges, color=BLUE, label="born", fill=True, linewidth=0)
+    born = counts["birth"] + counts["split"]  # one more cluster each
+    ax.stairs(born, edges, color=BLUE, label="born", fill=True, linewidth=0)
     if counts["retire"].any():
         gone = -lost - counts["retire"]
         ax.stairs(gone, edges, color=GREEN, label="retired", fill=True, linewidth=0)

@@ -10,20 +10,29 @@ from collections.abc import Callable
 import numpy as np
 
 from bnpstream.kernels.measures.rules import (
+    FAR,
     LONGEST_STEP,
+    MOST_NODES,
     NEWTON_STEPS,
+    NO_ROOT,
+    PLAIN_STEPS,
     TAIL_NATS,
+    TOO_WIDE,
     TRAPEZOID_NODES,
     TRAPEZOID_SPACING,
     newton_step,
 )
 from bnpstream.priors.base import Floats
 
-WIDEST = 1e9
-"""Farther from its mode than this no density of log u reaches."""
+WIDEST = MOST_NODES * TRAPEZOID_SPACING
+"""Nats of log u that can be integrated over."""
 
 
-def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> float:
+def find_mode(
+    score: Callable[[float], tuple[float, float]],
+    start: float,
+    enclosed: tuple[float, float] | None = None,
+) -> float:
     """Return the root of a falling function by Newton's method, kept inside a bracket.
 
     Parameters
@@ -32,13 +41,20 @@ def find_mode(score: Callable[[float], tuple[float, float]], start: float) -> fl
         v -> (g(v), g'(v)), g falling: the derivative of a log-concave log density.
     start : float
         First guess: the last root.
+    enclosed : tuple of float, optional
+        Bounds of the root, if some are known.
     """
-    v, low, high, longest = start, -np.inf, np.inf, LONGEST_STEP
-    for _ in range(NEWTON_STEPS):
-        found, v, low, high, longest = newton_step(*score(v), v, low, high, longest)
+    first, last = enclosed or (-np.inf, np.inf)
+    low, high, longest = -np.inf, np.inf, LONGEST_STEP
+    v = min(max(start, first - FAR), last + FAR)
+    for taken in range(NEWTON_STEPS):
+        if taken == PLAIN_STEPS and enclosed:
+            low, high = max(low, first), min(high, last)
+            v, longest = min(max(v, low), high), high - low
+        found, v, low, high, longest = newton_step(*score(v), v, low, high, longest, taken)
         if found:
-            break
-    return v
+            return float(v)
+    raise FloatingPointError(NO_ROOT)
 
 
 def trapezoid_nodes(log_density: Callable[[Floats], Floats], mode: float) -> Floats:
@@ -54,9 +70,7 @@ def trapezoid_nodes(log_density: Callable[[Floats], Floats], mode: float) -> Flo
         widths = np.append(0.0, 2.0 ** np.arange(-20, 4))
         while not (outside := first_below(widths, direction)):
             if widths[-1] > WIDEST:
-                raise FloatingPointError(
-                    f"the density of log u at {mode:g} does not fall off: is it log-concave?"
-                )
+                raise ValueError(TOO_WIDE)
             widths = widths[-1] * 2.0 ** np.arange(4)
         finer = np.linspace(widths[outside - 1], widths[outside], 40)
         return mode + direction * float(finer[first_below(finer, direction)])

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, expit, gammaln
 
-from bnpstream.kernels.measures.rules import GeneralizedGammaParameters, PointParameters
+from bnpstream.kernels.measures.rules import (
+    LARGE_TERMS,
+    GeneralizedGammaParameters,
+    PointParameters,
+    enclosed_mode,
+)
+from bnpstream.priors.auxiliary import find_mode
 from bnpstream.priors.base import (
     TINY_DISCOUNT,
     Floats,
@@ -100,12 +106,22 @@ class GeneralizedGamma(NormalizedRandomMeasure):
 
     def log_auxiliary_joint(self, v: Floats, masses: Floats, occupancy: Floats, n: float) -> Floats:
         """Return n v + (sigma K - n) log(u+tau) - phi(u) and the terms without u."""
+        a, sigma, tau = self.concentration, self.discount, self.tilt
         sizes = conditional_sizes(masses, occupancy)
-        gammas = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
-        constant = occupancy @ (np.log(self.concentration) + gammas)
+        gammas = gammaln(sizes - sigma) - gammaln(1.0 - sigma)
+        constant = occupancy @ (np.log(a) + gammas)
+        joint: Floats
+        if tau > 0.0 and max(n, a * tau**sigma) > LARGE_TERMS:
+            # By log(u/(u+tau)) and log(1 + u/tau) nothing cancels.
+            gap = v - np.log(tau)
+            grown = np.logaddexp(0.0, gap)
+            joint = sigma * occupancy.sum() * (np.log(tau) + grown) - n * np.logaddexp(0.0, -gap)
+            phi = a / sigma * tau**sigma * np.expm1(sigma * grown) if sigma > 0.0 else a * grown
+            joint += constant - phi
+            return joint
         log_shifted = self._shares(v)[2]
-        power = self.discount * occupancy.sum() - n
-        joint: Floats = n * v + power * log_shifted - self._exponent(log_shifted) + constant
+        power = sigma * occupancy.sum() - n
+        joint = n * v + power * log_shifted - self._exponent(log_shifted) + constant
         return joint
 
     def _exponent(self, log_shifted: Floats) -> Floats:
@@ -118,6 +134,16 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         # expm1: for small sigma the two powers are nearly equal.
         exponent: Floats = a / sigma * tau**sigma * np.expm1(sigma * (log_shifted - np.log(tau)))
         return exponent
+
+    def log_seated(
+        self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
+    ) -> Floats:
+        """Return p log kappa_{S/p}(u) of every cluster, from log u (see `Prior.log_seated`)."""
+        sizes, sigma = conditional_sizes(masses, occupancy), self.discount
+        log_gammas: Floats = gammaln(sizes - sigma) - gammaln(1.0 - sigma)
+        log_moments = float(np.log(self.concentration)) + log_gammas
+        log_shifted = self._shares(np.array([auxiliary]))[2]
+        return occupancy * (log_moments + (sigma - sizes) * log_shifted)
 
     def _shares(self, v: Floats) -> tuple[Floats, Floats, Floats]:
         """Return s = u/(u+tau), 1 - s and log(u+tau) at v = log u."""
@@ -144,7 +170,11 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         if tau == 0.0:
             return float(np.log(sigma * occupancy.sum() / a) / sigma)
         first = start if np.isfinite(start) else float(np.log(tau))
-        return super()._mode(masses, occupancy, n, first)
+        return find_mode(
+            lambda v: self.auxiliary_score(v, masses, occupancy, n),
+            first,
+            enclosed_mode(a, sigma, tau, n, float(occupancy.sum())),
+        )
 
     def log_weights(
         self, masses: Floats, log_vacancy: Floats, n: float, auxiliary: float

@@ -42,7 +42,7 @@ class NormalizedRandomMeasure(Prior):
     Parameters
     ----------
     auxiliary : {"mode", "quadrature"}
-        The rule for U: a point mass at the mode of log U (the paper), or the exact integral.
+        The rule for U: a point mass at the mode of log U (the paper), or the exact mean over U.
     """
 
     auxiliary: Literal["mode", "quadrature"] = "mode"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream.kernels.measures.moments import log_moments
-from bnpstream.kernels.measures.numerical import TINY, NumericalParameters
+from bnpstream.kernels.measures.numerical import NumericalParameters
 from bnpstream.kernels.measures.ratios import BELOW, Ratios, tabulated
 from bnpstream.priors.base import Floats, check_positive, conditional_sizes
 from bnpstream.priors.intensity import LogIntensity, tables_of
@@ -117,7 +117,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
         sizes = conditional_sizes(masses, occupancy)
         first, slopes = self._ratios(sizes, np.array([v]))[:, 0]
         shares = np.append(occupancy, 1.0)
-        return n - float(shares @ first), -float(shares @ slopes) - TINY
+        return n - float(shares @ first), -float(shares @ slopes)
 
     def _mode(self, masses: Floats, occupancy: Floats, n: float, start: float) -> float:
         first = start if np.isfinite(start) else self._tables().lowest + BELOW

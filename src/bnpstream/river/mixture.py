@@ -46,7 +46,7 @@ class StreamingMixture(Clusterer):
         Initial records used to learn unset parameters. A number that appears later is first used
         when a tenth as many of its values have been seen.
     max_responsibilities, prune_threshold, revisit, n_revisits, tol, keep_sites, \
-merge_threshold, merge_every, max_clusters, max_memory, engine, half_life
+merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine, half_life
         As in `bnpstream.StreamingMixture`.
 
     Examples
@@ -78,6 +78,7 @@ merge_threshold, merge_every, max_clusters, max_memory, engine, half_life
         keep_sites: bool = False,
         merge_threshold: float | Literal["auto"] | None = "auto",
         merge_every: int = 1000,
+        split_threshold: float | None = None,
         max_clusters: int | None = None,
         max_memory: int | str | None = None,
         engine: Literal["auto", "compiled", "reference"] = "auto",

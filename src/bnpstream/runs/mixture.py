@@ -253,6 +253,7 @@ def make_model(options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
         "new_cluster_threshold": options.threshold,
         "half_life": None if options.half_life is None else half_life_of(options.half_life).value,
         "merge_threshold": options.merge_threshold,
+        "split_threshold": options.split_threshold,
         "max_clusters": options.max_clusters,
         "max_memory": options.max_memory,
         "prefix_rows": options.prefix_rows,

@@ -57,6 +57,9 @@ class ModelOptions:
         "Merge two clusters when the log odds in favour exceed this.",
         "0 with several passes, else no merges",
     )
+    split_threshold: float | None = option(
+        "Split a revisited cluster when the log odds in favour exceed this.", "no splits", least=0
+    )
     max_clusters: int | None = option(
         "Largest number of clusters; beyond it the least costly to lose is merged or dropped.",
         "no limit",

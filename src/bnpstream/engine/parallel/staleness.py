@@ -104,7 +104,7 @@ def check_staleness(stream: "Stream", staleness: int, model: str) -> None:
         return
     settings = {
         name: value
-        for name in ("revisit", "keep_sites", "merge_threshold", "half_life")
+        for name in ("revisit", "keep_sites", "merge_threshold", "split_threshold", "half_life")
         if (value := getattr(stream.settings, name)) not in (None, 0, "auto")
     }
     what = ", ".join(f"{name}={value!r}" for name, value in settings.items())

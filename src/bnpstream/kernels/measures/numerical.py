@@ -39,14 +39,12 @@ from bnpstream.kernels.measures.ratios import (
 from bnpstream.kernels.measures.rules import (
     LONGEST_STEP,
     NEWTON_STEPS,
+    NO_ROOT,
     Rule,
     make_space,
     newton_step,
     rule_of,
 )
-
-TINY = 1e-300
-"""Keeps a slope from being zero beyond the table."""
 
 
 class NumericalParameters(NamedTuple):
@@ -127,7 +125,7 @@ def find_root(prior: NumericalParameters, clusters: Clusters, space: Any) -> flo
     if not math.isfinite(v):
         v = tables.lowest + BELOW
     low, high, longest, row = -np.inf, np.inf, LONGEST_STEP, -1
-    for _ in range(NEWTON_STEPS):
+    for taken in range(NEWTON_STEPS):
         j = cell_of(tables, v)
         if j != row:
             add_up(prior, clusters, space, j)
@@ -135,11 +133,11 @@ def find_root(prior: NumericalParameters, clusters: Clusters, space: Any) -> flo
         old, old_slope = value_at(tables, j, space.total, v, 0.0)
         new, new_slope = value_at(tables, j, arrival_in(tables, j), v, tables.intensity.discount)
         g = n - prior.concentration * new - old
-        slope = -prior.concentration * new_slope - old_slope - TINY
-        found, v, low, high, longest = newton_step(g, slope, v, low, high, longest)
+        slope = -prior.concentration * new_slope - old_slope
+        found, v, low, high, longest = newton_step(g, slope, v, low, high, longest, taken)
         if found:
             return v
-    return v
+    raise FloatingPointError(NO_ROOT)
 
 
 @specialize(rule_of, NumericalParameters)

@@ -20,15 +20,34 @@ from bnpstream.kernels.jit.dispatch import specialize
 # Shared with the reference spelling (bnpstream.priors.auxiliary).
 NEWTON_TOLERANCE = 1e-8
 """Newton doubles the correct digits, so a step this small leaves nothing to gain."""
+ROUNDING = 2.0**-50
+"""Of v: a relative step of this size is lost in the rounding of what g is computed from."""
 NEWTON_STEPS = 200
+PLAIN_STEPS = 8
+"""A search from the last root takes one to three."""
+FAR = 64.0
+"""A start that is farther outside of known bounds says nothing."""
+LOG_2 = math.log(2.0)
+NO_ROOT = "no mode of log U was found; take a concentration, discount and tilt of usual size"
 LONGEST_STEP = 4.0
 """Of Newton's method at first; it doubles until the root is enclosed."""
+TINY = 1e-300
+"""Keeps a slope from being zero where a function is flat."""
+LARGE_TERMS = 1e6
+"""Of a log density of v, up to which their rounding is below 1e-8."""
 TAIL_NATS = 37.0
 """exp(-37) is 2^-53: what lies farther below the mode does not change a double."""
 TRAPEZOID_NODES = 128
 TRAPEZOID_SPACING = 0.3
 """The integrand is analytic in a strip of half-width pi/2 about the axis of log u, so the rule's
 error falls like exp(-pi^2 / spacing): 5e-15 at 0.3."""
+MOST_NODES = 2**18
+"""An integral over more nodes on one side of the mode is refused. With K clusters the density
+reaches some 38 / (sigma K) down from its mode, so that this is one with a discount below 5e-4."""
+TOO_WIDE = (
+    "the density of log U is too wide to be integrated: take a larger concentration, a discount of "
+    '0.001 or more, which is always narrow enough, 0 instead of a tiny one, or auxiliary="mode"'
+)
 
 
 class Rule(NamedTuple):
@@ -157,56 +176,94 @@ def auxiliary_terms(prior: Any, v: float) -> tuple[float, float, float]:
 
 @shared
 def newton_step(
-    g: float, slope: float, v: float, low: float, high: float, longest: float
+    g: float, slope: float, v: float, low: float, high: float, longest: float, taken: int
 ) -> tuple[bool, float, float, float, float]:
     """Return whether the root of a falling g is found, the next v, and what is known of it.
 
-    The step is kept inside the bracket (low, high), and is at most `longest` until there is one.
+    Steps are kept inside the bracket (low, high), and are at most `longest` until there is one. If
+    PLAIN_STEPS were not enough, every further step inside is at most half of the last, or bisects:
+    far from the root Newton's steps may all be alike.
     """
     if g > 0.0:
-        low = v
+        low = max(low, v)
     else:
-        high = v
-    step = min(max(-g / slope, -longest), longest)
-    if abs(step) <= NEWTON_TOLERANCE:
+        high = min(high, v)
+    tolerance = max(NEWTON_TOLERANCE, ROUNDING * abs(v))
+    step = min(max(-g / min(slope, -TINY), -longest), longest)
+    if abs(step) <= tolerance:
         return True, v + step, low, high, longest
     if not (math.isfinite(low) and math.isfinite(high)):
-        longest *= 2.0
-    elif not (low < v + step < high):
+        longest = 2.0 * longest if taken < PLAIN_STEPS else max(2.0 * abs(step), LONGEST_STEP)
+        return False, v + step, low, high, longest
+    careful = taken >= PLAIN_STEPS
+    if not low < v + step < high or (careful and abs(step) > 0.5 * longest):
         step = 0.5 * (low + high) - v
-    return False, v + step, low, high, longest
+    if careful:
+        longest = abs(step)
+    return careful and high - low <= tolerance, v + step, low, high, longest
+
+
+@shared
+def enclosed_mode(
+    concentration: float, discount: float, tilt: float, n: float, count: float
+) -> tuple[float, float]:
+    """Return two bounds of the mode of an NGGP's log u: n tau/u + sigma K = a (u+tau)^sigma.
+
+    Below, u <= tau and a (2 tau)^sigma is at most the first term; above, each term is at most half
+    of a u^sigma.
+    """
+    log_tilt, log_ratio = math.log(tilt), math.log(n / concentration)
+    first = log_ratio + (1.0 - discount) * log_tilt - discount * LOG_2
+    last = (LOG_2 + log_ratio + log_tilt) / (1.0 + discount)
+    if count > 0.0:
+        last = max(last, math.log(2.0 * discount * count / concentration) / discount)
+    return min(log_tilt, first), last
 
 
 @inner
 def auxiliary_mode(prior: Any, n: float, count: float, start: float) -> float:
     """Solve g(v) = n (1-s) + sigma K s - a s (u+tau)^sigma = 0 for v = log u.
 
-    g falls monotonically (the density of log u is log-concave), so Newton's step is kept
-    inside the bracket found so far.
+    g falls monotonically: the density of log u is log-concave.
     """
     if prior.discount == 0.0:
         return math.log(n * prior.tilt / prior.concentration)
     if prior.tilt == 0.0:
         return math.log(prior.discount * count / prior.concentration) / prior.discount
+    first, last = enclosed_mode(prior.concentration, prior.discount, prior.tilt, n, count)
     low, high, longest = -np.inf, np.inf, LONGEST_STEP
     v = start if math.isfinite(start) else math.log(prior.tilt)
-    for _ in range(NEWTON_STEPS):
+    v = min(max(v, first - FAR), last + FAR)
+    for taken in range(NEWTON_STEPS):
+        if taken == PLAIN_STEPS:
+            low, high = max(low, first), min(high, last)
+            v, longest = min(max(v, low), high), high - low
         s, t, log_shifted = auxiliary_terms(prior, v)
         rate = prior.concentration * math.exp(prior.discount * log_shifted)
         g = n * t + prior.discount * count * s - rate * s
         slope = s * t * (prior.discount * count - n - rate) - prior.discount * rate * s * s
-        found, v, low, high, longest = newton_step(g, slope, v, low, high, longest)
+        found, v, low, high, longest = newton_step(g, slope, v, low, high, longest, taken)
         if found:
             return v
-    return v
+    raise FloatingPointError(NO_ROOT)
 
 
 @inner
 def auxiliary_log_density(prior: Any, n: float, count: float, v: float) -> float:
     """Return log density of v = log u up to a constant."""
+    sigma = prior.discount
+    if prior.tilt > 0.0:
+        log_tilt = math.log(prior.tilt)
+        strength = prior.concentration * math.exp(sigma * log_tilt)
+        if max(n, strength) > LARGE_TERMS:  # by log(u/(u+tau)) and log(1 + u/tau) nothing cancels
+            gap = v - log_tilt
+            small = math.log1p(math.exp(-abs(gap)))
+            log_share, grown = min(gap, 0.0) - small, max(gap, 0.0) + small
+            phi = strength / sigma * math.expm1(sigma * grown)
+            return n * log_share + sigma * count * (log_tilt + grown) - phi
     log_shifted = auxiliary_terms(prior, v)[2]
-    growth = math.expm1(prior.discount * log_shifted) / prior.discount
-    return n * v + (prior.discount * count - n) * log_shifted - prior.concentration * growth
+    growth = math.expm1(sigma * log_shifted) / sigma
+    return n * v + (sigma * count - n) * log_shifted - prior.concentration * growth
 
 
 @inner
@@ -215,6 +272,8 @@ def tail_end(prior: Any, n: float, count: float, mode: float, direction: float) 
     level = auxiliary_log_density(prior, n, count, mode) - TAIL_NATS
     inside, width = mode, 1.0
     while auxiliary_log_density(prior, n, count, mode + direction * width) > level:
+        if width > MOST_NODES * TRAPEZOID_SPACING:
+            raise ValueError(TOO_WIDE)
         inside = mode + direction * width
         width *= 2.0
     outside = mode + direction * width
