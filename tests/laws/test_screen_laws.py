@@ -176,7 +176,7 @@ def test_length_costs_no_less_than_its_bound(total):
     sums, bounds = np.zeros(CAPACITY, np.uint32), np.empty(CAPACITY)
     for n in (1, 2, 3, 20, 300, 5000):
         least = naive.log_rising(screen.total + 1.0, n - 1)
-        fill_bounds(screen, sums, 0.0, least, float(n), bounds, 32)
+        fill_bounds(screen, sums, 0.0, screen.total, least, float(n), bounds, 32)
         x = screen.total + lengths
         exact = -np.array([naive.log_rising(float(start), n) for start in x])
         gap = bounds[:32] - exact

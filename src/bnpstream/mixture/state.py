@@ -194,7 +194,7 @@ class MixtureState:
     def cache(self, likelihood: Likelihood) -> Any:
         """Return what compiled scores need of the clusters; compiled loops keep it up to date."""
         if self._cache is None or self._cache[0] is not likelihood:
-            arrays = self.arrays
+            arrays, self._cache = self.arrays, None  # its memory is free for the one that is made
             made = likelihood.cache(arrays.table, arrays.masses, self.n_clusters)
             self._cache = (likelihood, made)
         return self._cache[1]

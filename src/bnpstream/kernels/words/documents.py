@@ -19,8 +19,9 @@ from bnpstream.kernels.passes.kinds import (
 )
 from bnpstream.kernels.statistics.table import claim, locate, take_row
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
-from bnpstream.kernels.words.levels import Screen
+from bnpstream.kernels.words.levels import LANES, Screen
 from bnpstream.kernels.words.screen import (
+    any_above,
     bound,
     clear_cluster,
     fill_cluster,
@@ -100,18 +101,23 @@ def _score(  # type: ignore[no-untyped-def]
                 scratch.slots[found], scratch.log_scores[found] = leaders[c], leader_scores[c]
                 found += 1
     else:
-        for k in range(K):
-            exact = -np.inf
-            if c < n_leaders and leaders[c] == k:
-                exact = leader_scores[c]
-                c += 1
-            elif bounds[k] >= max(best + log_cut, worst) - MARGIN:
-                exact = log_weight(weights[k] - rule.discount, rule)
-                exact += log_predictive_of(likelihood, table, rows, i, k, entries)
-                best = max(best, exact)
-            if exact > -np.inf:
-                scratch.slots[found], scratch.log_scores[found] = k, exact
-                found += 1
+        for start in range(0, K, LANES):
+            stop, wanted = min(start + LANES, K), max(best + log_cut, worst) - MARGIN
+            led = c < n_leaders and leaders[c] < stop
+            if n_leaders > 0 and not led and not any_above(bounds, start, wanted):
+                continue
+            for k in range(start, stop):
+                exact = -np.inf
+                if c < n_leaders and leaders[c] == k:
+                    exact = leader_scores[c]
+                    c += 1
+                elif bounds[k] > max(best + log_cut, worst) - MARGIN:
+                    exact = log_weight(weights[k] - rule.discount, rule)
+                    exact += log_predictive_of(likelihood, table, rows, i, k, entries)
+                    best = max(best, exact)
+                if exact > -np.inf:
+                    scratch.slots[found], scratch.log_scores[found] = k, exact
+                    found += 1
     scratch.slots[found], scratch.log_scores[found] = K, new
     return found + 1
 

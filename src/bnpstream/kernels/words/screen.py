@@ -22,11 +22,20 @@ from bnpstream.kernels.words.tables import damping
 
 ROUNDING_PART = 1e-12
 """Of a length: more than what rounding can take away from a bound."""
+SHORT, SIXTH = 0.0625, 1.0 / 6.0
+"""Up to this part of a cluster's length a row's is little; the third term of the cost's series."""
 
 
 @inner
 def fill_bounds(
-    screen: Screen, sums: Any, base: float, least: float, n: float, bounds: Floats, width: int
+    screen: Screen,
+    sums: Any,
+    base: float,
+    shortest: float,
+    least: float,
+    n: float,
+    bounds: Floats,
+    width: int,
 ) -> None:
     """Fill `bounds` with upper bounds of log mass + log predictive of a row of n tokens.
 
@@ -38,7 +47,9 @@ def fill_bounds(
 
     and a diagonal Pade approximant of log(1 + z) is never above it. No logarithm is taken. All but
     log x is no less than `least`, what it is for an empty cluster; that is closer where n is large
-    beside x.
+    beside x. Where n is small beside x, which is `shortest` or more, the series of the integral,
+    m log y + m (z/2 - z^2/6 + z^3/12 - ...), z = m/y, does without a division: its terms alternate
+    and fall, so that after an even number of them it is below its limit.
     """
     heads, log_y, y, inverse = (
         screen.heads,
@@ -47,6 +58,12 @@ def fill_bounds(
         screen.inverse_lengths,
     )
     scale, m = LOG_2 / (PARTS * screen.resolution), n - 1.0
+    if m < SHORT * shortest:
+        for k in range(width):
+            z = m * inverse[k]
+            gain = scale * np.float64(np.int64(sums[k]))
+            bounds[k] = base + heads[k] + gain - m * (log_y[k] + z * (0.5 - z * SIXTH))
+        return
     for k in range(width):
         z = m * inverse[k]
         above = z * (60.0 + z * (60.0 + z * 11.0))
@@ -75,7 +92,7 @@ def bound(screen: Screen, rows: SparseRows, i: int, K: int, base: float, scratch
     x = damping(screen.total, screen.burstiness) * screen.total
     least = log_rising(x + 1.0, length - 1.0)
     base += math.log(x) + least - offset * LOG_2 / (PARTS * screen.resolution)
-    fill_bounds(screen, scratch.sums, base, least, length, scratch.bounds, width)
+    fill_bounds(screen, scratch.sums, base, x, least, length, scratch.bounds, width)
     if screen.burstiness > 0.0:
         n_words = rows.indptr[i + 1] - rows.indptr[i] - 1.0
         for k in range(width):
@@ -92,16 +109,28 @@ def lead(bounds: Floats, K: int, n: int, leaders: Any) -> float:
         if bounds[leaders[k]] < bounds[leaders[weakest]]:
             weakest = k
     least = bounds[leaders[weakest]]
-    for k in range(n, K):
-        if bounds[k] > least:
-            for c in range(weakest, n - 1):
-                leaders[c] = leaders[c + 1]
-            leaders[n - 1], weakest = k, 0
-            for c in range(1, n):
-                if bounds[leaders[c]] < bounds[leaders[weakest]]:
-                    weakest = c
-            least = bounds[leaders[weakest]]
+    for start in range(0, K, LANES):
+        if not any_above(bounds, start, least):
+            continue
+        for k in range(max(start, n), min(start + LANES, K)):
+            if bounds[k] > least:
+                for c in range(weakest, n - 1):
+                    leaders[c] = leaders[c + 1]
+                leaders[n - 1], weakest = k, 0
+                for c in range(1, n):
+                    if bounds[leaders[c]] < bounds[leaders[weakest]]:
+                        weakest = c
+                least = bounds[leaders[weakest]]
     return least
+
+
+@inlined
+def any_above(bounds: Floats, start: int, least: float) -> bool:
+    """Return whether one of the next LANES bounds is above `least`, without a branch for each."""
+    found, part = False, bounds[start : start + LANES]
+    for k in range(LANES):
+        found |= part[k] > least
+    return found
 
 
 @inlined
