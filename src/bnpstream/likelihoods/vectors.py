@@ -13,7 +13,7 @@ from scipy.special import logsumexp, softmax
 
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import DENSE_UP_TO, Table
-from bnpstream.kernels.vectors.families import SCALES
+from bnpstream.kernels.vectors.families import LEVELS, SCALES
 from bnpstream.kernels.vectors.rows import update_all
 from bnpstream.kernels.vectors.screen import LINES, LOGGED, Lengths, Vectors
 from bnpstream.likelihoods.base import Likelihood
@@ -316,11 +316,8 @@ class VectorLikelihood(Likelihood):
         """Return lengths and precisions of all clusters."""
         capacity = table.starts.size
         lengths = Lengths(
-            np.zeros(capacity),
-            np.zeros(capacity),
-            np.zeros(capacity),
-            np.zeros((LINES, capacity)),
-            np.zeros((LINES, capacity)),
+            *(np.zeros(capacity) for _ in range(4)),
+            *(np.zeros((n, capacity)) for n in (LINES, LINES, LEVELS, LEVELS)),
             np.zeros(2),
             np.zeros((2, LINES)),
             np.zeros((LOGGED, 2), np.int64),

@@ -246,11 +246,11 @@ def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> floa
 
 @discounting(GeneralizedGammaParameters)
 def _generalized_gamma(prior, clusters):  # type: ignore[no-untyped-def]
-    n = clusters.totals[TOTAL_MASS]
+    n, last = clusters.totals[TOTAL_MASS], clusters.totals[LOG_AUXILIARY]
+    if prior.discount == 0.0:  # whatever the clusters are
+        return prior.concentration, auxiliary_mode(prior, n, 0.0, last)
     count = occupied_clusters(prior.plain_count, clusters)
-    mode = auxiliary_mode(prior, n, count, clusters.totals[LOG_AUXILIARY])
-    if prior.discount == 0.0:
-        return prior.concentration, mode
+    mode = auxiliary_mode(prior, n, count, last)
     if prior.quadrature:
         return averaged_new_weight(prior, n, count, mode), mode
     log_shifted = auxiliary_terms(prior, mode)[2]
