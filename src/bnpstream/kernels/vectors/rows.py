@@ -49,6 +49,7 @@ from bnpstream.kernels.vectors.screen import (
     sums_of,
     update,
 )
+from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 
 REMEMBERED = SCALES + 2
 """Numbers at the end of the working space: scores of a pair each, slot, and row."""
@@ -186,6 +187,27 @@ def contribute(
         mean += line[g] * family.grid[g]
     for j in range(x.size):
         line[SCALES + j] = mean * x[j]
+
+
+@specialize(log_predictive_of, Directions)
+@specialize(log_predictive_of, Scales)
+def _log_predictive_of(family, table, rows, i, k, work):  # type: ignore[no-untyped-def]
+    x = work[SCALES : work.size - REMEMBERED]
+    fill_row(family, rows, i, x)
+    dot = product(family.base, x) + product(sums_of(table, k), x)
+    squares, precision = square_of(family, table, k), precision_of(family, table, k)
+    fill_pairs(family, squares, precision, dot, product(x, x), work[:SCALES])
+    return log_sum(work, SCALES)
+
+
+@specialize(log_predictive_of_new, Directions)
+@specialize(log_predictive_of_new, Scales)
+def _log_predictive_of_new(family, rows, i):  # type: ignore[no-untyped-def]
+    pairs, x = np.empty(SCALES), np.empty(rows.values.shape[1])
+    fill_row(family, rows, i, x)
+    squares, dot = product(family.base, family.base), product(family.base, x)
+    fill_pairs(family, squares, family.precision, dot, product(x, x), pairs)
+    return log_sum(pairs, SCALES)
 
 
 @specialize(contribution_of, Directions)
