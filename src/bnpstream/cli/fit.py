@@ -158,7 +158,10 @@ def write_answers(records: Records, model: Mixture) -> None:
     clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
     rows = (absorbed.rows.novelty, firsts, stops)
     topics = model.topics_of_arrivals(records.rows, ranked)
-    lines = []
+    quantiles = model.quantiles_of_arrivals()
+    if quantiles is not None:
+        quantiles = quantiles[quantiles.size - len(records) :]
+    lines: list[bytes] = []
     for number, id, topic, novelty, first, stop in zip(
         records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
     ):
@@ -170,6 +173,7 @@ def write_answers(records: Records, model: Mixture) -> None:
             "topic": topic,
             "probability": shares[first],
             "novelty": novelty,
+            **({} if quantiles is None else {"novelty_quantile": float(quantiles[len(lines)])}),
             "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
         }
         if provisional:

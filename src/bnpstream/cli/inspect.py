@@ -57,7 +57,7 @@ def run_predict(
     """Print where records belong: a line each."""
     fitted = _opened(run, coarse)
     if not as_json:
-        print("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty")
+        print("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty\tnovelty_quantile")
     given, n_found, n_rejects = source_for(fitted, source or ["-"], format=format), 0, 0
     for records, found in predict(fitted, given):
         n_found, n_rejects = n_found + len(found), n_rejects + len(records.rejects)
@@ -66,10 +66,12 @@ def run_predict(
         for one in found:
             if as_json:
                 others = [{"cluster": id, "probability": share} for id, share in one.alternatives]
-                write_line(one._asdict() | {"alternatives": others})
+                told = {name: value for name, value in one._asdict().items() if value is not None}
+                write_line(told | {"alternatives": others})
             else:
-                place = f"{one.cluster}\t{one.position}\t{one.topic}"
-                print(f"{one.record}\t{one.id}\t{place}\t{one.probability:.4f}\t{one.novelty:.4f}")
+                quantile = "-" if one.novelty_quantile is None else f"{one.novelty_quantile:.4f}"
+                place = f"{one.cluster}\t{one.position}\t{one.topic}\t{one.probability:.4f}"
+                print(f"{one.record}\t{one.id}\t{place}\t{one.novelty:.4f}\t{quantile}")
     sys.stdout.flush()
     if n_rejects > 0 and n_found == 0:
         raise ValueError(f"{given}: has no record that could be used")

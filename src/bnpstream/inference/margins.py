@@ -74,9 +74,9 @@ def directions_of(masses: Floats, means: Floats, n_topics: int | None, factor: f
 
 
 def _units(sums: Floats, groups: Integers) -> Floats:
-    """Return the directions of groups."""
-    totals = np.zeros((int(groups.max()) + 1, sums.shape[1]))
-    np.add.at(totals, groups, sums)
+    """Return the directions of groups, none of which is empty."""
+    order = np.argsort(groups, kind="stable")
+    totals = np.add.reduceat(sums[order], np.flatnonzero(np.diff(groups[order], prepend=-1)))
     lengths = np.linalg.norm(totals, axis=1, keepdims=True)
     units: Floats = totals / np.where(lengths > 0.0, lengths, 1.0)
     return units
