@@ -321,8 +321,14 @@ class VectorLikelihood(Likelihood):
         """Return lengths and precisions of all clusters."""
         capacity = table.starts.size
         lengths = Lengths(
-            *(np.zeros(capacity) for _ in range(4)),
-            *(np.zeros((n, capacity)) for n in (LINES, LINES, LEVELS, LEVELS)),
+            np.zeros(capacity),
+            np.zeros(capacity),
+            np.zeros(capacity),
+            np.zeros(capacity),
+            np.zeros((LINES, capacity)),
+            np.zeros((LINES, capacity)),
+            np.zeros((LEVELS, capacity)),
+            np.zeros((LEVELS, capacity)),
             np.zeros(2),
             np.zeros((2, LINES)),
             np.zeros((LOGGED, 2), np.int64),
