@@ -1,13 +1,17 @@
-"""Rows per second of CPU on drawn unit rows: one pass of StreamingMixture beside MiniBatchKMeans.
+"""Rows per second of CPU on drawn unit rows: one pass of StreamingMixture beside its peers.
 
-D numbers a row, K clusters, float32, one thread. Both have seen half of the rows before: what is
-timed is a stream that goes on. MiniBatchKMeans is told K and takes batches of 1 024 rows.
+D numbers a row, K clusters, float32, one thread. StreamingMixture and MiniBatchKMeans, which is
+told K and takes batches of 1 024 rows, have seen half of the rows before: what is timed is a stream
+that goes on. "From nothing" is one pass over all rows, setting out and learning included, over that
+of MiniBatchKMeans. With `--peers` also scikit-learn's Birch and HDBSCAN, and river's DBSTREAM, each
+over some of the rows, so that they come to an end.
 """
 
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
+from river.cluster import DBSTREAM
+from sklearn.cluster import HDBSCAN, Birch, MiniBatchKMeans
 
 from bnpstream import StreamingMixture
 from measure import arguments, cpu_seconds, machine, save
@@ -16,6 +20,8 @@ COLUMNS = 64, 256, 384, 768, 1536
 CLUSTERS = 50, 350, 1000, 5000
 BATCH, NUMBERS, LEAST_EACH = 1024, 2**23, 8
 """Rows of a batch, numbers that are drawn, and rows of every cluster at least."""
+FEW, SOME = 300, 4000
+"""Rows that slower clusterers are given."""
 
 
 def drawn(n_columns: int, n_clusters: int) -> Any:
@@ -30,8 +36,36 @@ def drawn(n_columns: int, n_clusters: int) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def speeds(n_columns: int, n_clusters: int) -> tuple[float, float, int]:
-    """Return rows per second of both, and the clusters found."""
+def from_nothing(rows: Any, n_clusters: int) -> float:
+    """Return how many times as fast as MiniBatchKMeans all rows are absorbed."""
+    told = MiniBatchKMeans(n_clusters, batch_size=BATCH, n_init=1, random_state=0)
+
+    def batches() -> None:
+        for start in range(0, len(rows) - n_clusters, BATCH):  # K rows at least to begin with
+            told.partial_fit(rows[start : start + max(BATCH, n_clusters if start == 0 else 0)])
+
+    return cpu_seconds(batches) / cpu_seconds(lambda: StreamingMixture().fit(rows))
+
+
+def of_peers(rows: Any) -> dict[str, float]:
+    """Return rows per second of clusterers that are not told K."""
+    few, some = rows[:FEW], rows[:SOME]
+
+    def one_by_one() -> None:
+        model = DBSTREAM(clustering_threshold=0.8)
+        for row in few:
+            model.learn_one(dict(enumerate(row.tolist())))
+
+    jobs: dict[str, tuple[Any, int]] = {
+        "Birch": (lambda: Birch(threshold=0.8, n_clusters=None).fit(some), len(some)),
+        "HDBSCAN": (lambda: HDBSCAN(copy=True).fit(some), len(some)),
+        "DBSTREAM": (one_by_one, len(few)),
+    }
+    return {name: n / cpu_seconds(job) for name, (job, n) in jobs.items()}
+
+
+def speeds(n_columns: int, n_clusters: int, peers: bool) -> dict[str, Any]:
+    """Return rows per second, and the clusters found."""
     rows = drawn(n_columns, n_clusters)
     half = len(rows) // 2
     ours = StreamingMixture().partial_fit(rows[:half])
@@ -44,7 +78,12 @@ def speeds(n_columns: int, n_clusters: int) -> tuple[float, float, int]:
 
     n = len(rows) - half
     seconds = [cpu_seconds(lambda model=model: batches(model)) for model in (ours, told)]  # type: ignore[misc]
-    return n / seconds[0], n / seconds[1], ours.n_clusters_
+    return {
+        "StreamingMixture": n / seconds[0],
+        "MiniBatchKMeans": n / seconds[1],
+        "from nothing": from_nothing(rows, n_clusters),
+        "found": ours.n_clusters_,
+    } | (of_peers(rows) if peers else {})
 
 
 def main() -> None:
@@ -52,18 +91,17 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--columns", type=int, nargs="*", default=COLUMNS)
     parser.add_argument("--clusters", type=int, nargs="*", default=CLUSTERS)
+    parser.add_argument("--peers", action="store_true", help="measure those without K too")
     options = parser.parse_args()
     print(f"rows per second of CPU; {machine()}")
     results: dict[str, Any] = {}
     for n_columns in options.columns:
         for n_clusters in options.clusters:
-            ours, told, found = speeds(n_columns, n_clusters)
-            results[f"{n_columns}, {n_clusters}"] = ours, told, found
-            print(
-                f"D {n_columns:5d} K {n_clusters:5d} StreamingMixture {ours:9.0f} ({found})"
-                f" MiniBatchKMeans {told:9.0f} ratio {ours / told:.2f}",
-                flush=True,
-            )
+            found = speeds(n_columns, n_clusters, options.peers)
+            results[f"{n_columns}, {n_clusters}"] = found
+            ratio = found["StreamingMixture"] / found["MiniBatchKMeans"]
+            told = ", ".join(f"{name} {value:.4g}" for name, value in found.items())
+            print(f"D {n_columns} K {n_clusters}: {told}, ratio {ratio:.2f}", flush=True)
     save(results, options.json)
 
 

@@ -396,7 +396,7 @@ def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
     model = Model(dirichlet_process(), likelihood)
     parameters = type(likelihood.kernel_parameters(batch.n_statistics))
     wanted: list[Any] = [contribution_of] if likelihood.latent else []
-    if batch.has_sparse_rows:
+    if batch.scores_alone:
         wanted += [log_predictive_of, log_predictive_of_new]
     for function in wanted:
         name = function.__name__

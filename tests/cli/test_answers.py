@@ -28,10 +28,12 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
     names = ["d0", 17, "é", *range(n - waited - 3)]
     records = Records([{}] * len(names), list(range(100, 100 + len(names))), names)
     given = rng.integers(9, size=len(names)).tolist() if knows_topics else [None] * len(names)
+    quantiles = rng.random(n) if knows_topics and not provisional else None
     model = SimpleNamespace(
         absorbed=absorbed,
         provisional=provisional,
         topics_of_arrivals=lambda rows, ranked: given,
+        quantiles_of_arrivals=lambda: quantiles,
     )
     write_answers(records, model)
     lines = capfdbinary.readouterr().out.splitlines()
@@ -48,8 +50,10 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
             "topic": given[i],
             "probability": ranked[0]["probability"],
             "novelty": float(trace.novelty[waited + i]),
-            "alternatives": ranked[1 : ALTERNATIVES + 1],
         }
+        if quantiles is not None:
+            expected["novelty_quantile"] = float(quantiles[waited + i])
+        expected["alternatives"] = ranked[1 : ALTERNATIVES + 1]
         found = json.loads(line)
         assert found == expected | ({"provisional": True} if provisional else {})
-        assert list(found)[:7] == list(expected)
+        assert list(found)[: len(expected)] == list(expected)

@@ -223,6 +223,9 @@ def answers_of(records: Records, model: Mixture) -> list[dict[str, Any]]:
     clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
     rows = (absorbed.rows.novelty, firsts, stops)
     topics = model.topics_of_arrivals(records.rows, ranked)
+    quantiles = model.quantiles_of_arrivals()
+    if quantiles is not None:
+        quantiles = quantiles[quantiles.size - len(records) :]
     # Lines of files are numbered as records are.
     has_spots = len(records) > 0 and bool(records.places) and records.places[0].spot is not None
     answers = []
@@ -239,6 +242,7 @@ def answers_of(records: Records, model: Mixture) -> list[dict[str, Any]]:
             "topic": topic,
             "probability": shares[first],
             "novelty": novelty,
+            **({} if quantiles is None else {"novelty_quantile": float(quantiles[i])}),
             "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
         }
         if has_spots:

@@ -64,7 +64,7 @@ def run_predict(
     """Print where records belong: a line each."""
     fitted = _opened(run, coarse)
     if not as_json:
-        say("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty")
+        say("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty\tnovelty_quantile")
     given, n_found, n_rejects = source_for(fitted, source or ["-"], format=format), 0, 0
     for records, found in predict(fitted, given):
         n_found, n_rejects = n_found + len(found), n_rejects + len(records.rejects)
@@ -73,10 +73,12 @@ def run_predict(
         for one in found:
             if as_json:
                 others = [{"cluster": id, "probability": share} for id, share in one.alternatives]
-                write_line(one._asdict() | {"alternatives": others})
+                told = {name: value for name, value in one._asdict().items() if value is not None}
+                write_line(told | {"alternatives": others})
             else:
                 id, place = visible(one.id, in_line=True), f"{one.cluster}\t{one.position}"
-                shares = f"{one.probability:.4f}\t{one.novelty:.4f}"
+                quantile = "-" if one.novelty_quantile is None else f"{one.novelty_quantile:.4f}"
+                shares = f"{one.probability:.4f}\t{one.novelty:.4f}\t{quantile}"
                 say(f"{one.record}\t{id}\t{place}\t{one.topic}\t{shares}")
     sys.stdout.flush()
     if n_rejects > 0 and n_found == 0:

@@ -37,6 +37,21 @@ class Arrivals:
         shares: Floats = likelier / (known.size + 1)
         return shares
 
+    def quantiles_of_next(self, log_evidence: Floats) -> Floats:
+        """Return the same for rows that came next, in order, each among the last before it.
+
+        Parameters
+        ----------
+        log_evidence : ndarray of shape (n,)
+            Their log predictives, each one step ahead.
+        """
+        every, first = np.append(self.log_evidence, log_evidence), self.log_evidence.size
+        shares = np.empty(log_evidence.size)
+        for i, own in enumerate(log_evidence):
+            before = every[max(0, first + i - MOST) : first + i]
+            shares[i] = np.count_nonzero(before > own) / (before.size + 1)
+        return shares
+
     @classmethod
     def load_from(cls, array: NDArray[np.float64], n_rows: int) -> "Arrivals":
         """Return those of a snapshot; ValueError if they cannot be of a stream of so many rows."""

@@ -63,7 +63,7 @@ class Prefix:
             return [row for part in self._parts for row in part]
         if any(issparse(part) for part in self._parts):
             return vstack([csr_array(part) for part in self._parts], format="csr")
-        return np.concatenate(self._parts)
+        return self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts)
 
     def first(self, n: int) -> Any:
         """Return the first n rows that count: those of weight zero are to leave no trace."""

@@ -277,6 +277,32 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         """
         return self.likelihood_.cosines(self.means_, self._view(X))
 
+    def exemplars(self, X: Any, n: int = 3) -> dict[int, NDArray[np.intp]]:
+        """Return which of some rows are most typical of every cluster, by cosine.
+
+        For directions, as `cosine`: look up their texts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features_in_)
+            Vectors; not absorbed.
+        n : int
+            Rows of a cluster at most.
+
+        Returns
+        -------
+        rows : dict
+            Id -> rows that the cluster is the likeliest for, those closest to its centroid first.
+            A cluster that is the likeliest for none has none.
+        """
+        require_whole("n", n, 1)
+        view = self._view(X)
+        own, cosines = self._posterior.best(view), self.likelihood_.cosines(self.means_, view)
+        close = cosines[np.arange(own.size), own]
+        order = np.lexsort((-close, own))
+        parts = np.split(order, np.flatnonzero(np.diff(own[order])) + 1) if own.size else []
+        return {int(self.cluster_ids_[own[part[0]]]): part[:n] for part in parts}
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the responsibilities of the clusters for every row; they sum to one.
 

@@ -67,7 +67,7 @@ class GibbsMixture(MixtureEstimator):
     rhat_, ess_ : dict
         Split R-hat and effective sample size of "log_likelihood" and "n_clusters" over the kept
         draws, as in Vehtari et al. (2021); nan if a trace is constant or too short. If R-hat of
-        several chains is above 1.1 over 50 or more kept draws, they have not mixed, and `fit` warns.
+        several chains is above 1.1 over 50 or more kept draws, they have not mixed: `fit` warns.
 
     Examples
     --------

@@ -13,7 +13,6 @@ more. Topics are where the margin is largest; then clusters move to the directio
 to most, a few times.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -75,9 +74,9 @@ def directions_of(masses: Floats, means: Floats, n_topics: int | None, factor: f
 
 
 def _units(sums: Floats, groups: Integers) -> Floats:
-    """Return the directions of groups."""
-    totals = np.zeros((int(groups.max()) + 1, sums.shape[1]))
-    np.add.at(totals, groups, sums)
+    """Return the directions of groups, none of which is empty."""
+    order = np.argsort(groups, kind="stable")
+    totals = np.add.reduceat(sums[order], np.flatnonzero(np.diff(groups[order], prepend=-1)))
     lengths = np.linalg.norm(totals, axis=1, keepdims=True)
     units: Floats = totals / np.where(lengths > 0.0, lengths, 1.0)
     return units
@@ -86,82 +85,80 @@ def _units(sums: Floats, groups: Integers) -> Floats:
 def _clearest(masses: Floats, sums: Floats, n_topics: int | None, factor: float) -> Integers:
     """Return groups, as many as wanted or those with the largest margin, numbered without gaps."""
     K = masses.size
-    groups, looked = np.arange(K), 2 * K
-    joins: list[tuple[int, int]] = []
-    best, chosen = -np.inf, groups
-    for table in _joined(masses, sums, groups, joins):
-        J = K - len(joins)
+    products = sums @ sums.T
+    joins = _joins(masses, products)
+    best, chosen, looked = -np.inf, K, 2 * K
+    pointing, alive, own = products, np.ones(K, np.bool_), np.arange(K)
+    squares = np.diagonal(products).copy()
+    for J in range(K, 0, -1):
         if J <= ALL_UP_TO or looked >= J * STEP:
-            looked, margin = J, table.margin(groups)
+            looked = J
+            margin = _margin(pointing[alive], squares[alive], (np.cumsum(alive) - 1)[own])
             if margin > best:
-                best, chosen = margin, groups.copy()
-    wanted = n_topics or max(1, round(factor * np.unique(chosen).size))
-    if wanted != np.unique(chosen).size:
-        chosen = np.arange(K)
-        for i, j in joins[: max(0, K - wanted)]:
-            chosen[chosen == j] = i
-    return np.unique(chosen, return_inverse=True)[1]
-
-
-class _Table:
-    """Products of clusters and groups with groups; a group is in the column of one of its own."""
-
-    def __init__(self, masses: Floats, sums: Floats) -> None:
-        self.masses, self.sizes = masses, masses.copy()
-        self.groups = sums @ sums.T
-        self.clusters = self.groups.copy()
-        self.alive = np.ones(masses.size, np.bool_)
-
-    def costs(self, i: int) -> Floats:
-        """Return what joining group i with every other costs; inf with itself and with none."""
-        squares = np.diagonal(self.groups)
-        joint = (squares + squares[i] + 2.0 * self.groups[i]) / (self.sizes + self.sizes[i])
-        costs: Floats = squares / self.sizes + squares[i] / self.sizes[i] - joint
-        costs[~self.alive] = np.inf
-        costs[i] = np.inf
-        return costs
-
-    def join(self, i: int, j: int) -> None:
-        """Put group j into group i."""
-        self.groups[i] += self.groups[j]
-        self.groups[:, i] += self.groups[:, j]
-        self.clusters[:, i] += self.clusters[:, j]
-        self.sizes[i] += self.sizes[j]
-        self.alive[j] = False
-
-    def margin(self, groups: Integers) -> float:
-        """Return the margin of the groups; groups[k] is that of cluster k."""
-        lengths = np.sqrt(np.maximum(np.diagonal(self.groups)[self.alive], 0.0))
-        pointing = self.clusters[:, self.alive] / np.where(lengths > 0.0, lengths, np.inf)
-        own, every = (np.cumsum(self.alive) - 1)[groups], np.arange(groups.size)
-        margins = pointing[every, own]
-        pointing[every, own] = 0.0  # so that the next is never below it
-        return float((margins - pointing.max(axis=1)).sum() / self.masses.sum())
-
-
-def _joined(
-    masses: Floats, sums: Floats, groups: Integers, joins: list[tuple[int, int]]
-) -> Iterator[_Table]:
-    """Join groups one pair after the other; yield before every join, and after the last."""
-    table, K = _Table(masses, sums), masses.size
-    first = [table.costs(i) for i in range(K)]
-    nearest = np.array([np.argmin(costs) for costs in first])
-    least = np.array([costs.min() for costs in first])
-    for _ in range(K - 1):
-        yield table
-        i = int(np.argmin(least))
-        i, j = sorted((i, int(nearest[i])))
-        table.join(i, j)
+                best, chosen = margin, J
+        if J > 1:
+            i, j, square = joins[K - J]
+            pointing[i] += pointing[j]
+            squares[i], alive[j] = square, False
+            own[own == j] = i
+    wanted = n_topics or max(1, round(factor * chosen))
+    groups = np.arange(K)
+    for i, j, _ in joins[: max(0, K - wanted)]:
         groups[groups == j] = i
-        joins.append((i, j))
-        costs = table.costs(i)
-        least[j], least[i], nearest[i] = np.inf, costs.min(), np.argmin(costs)
-        stale = table.alive & ((nearest == i) | (nearest == j))
-        stale[i] = False
-        for k in np.flatnonzero(stale).tolist():
-            others = table.costs(k)
-            least[k], nearest[k] = others.min(), np.argmin(others)
-        closer = table.alive & (costs < least)
-        closer[i] = False
-        least[closer], nearest[closer] = costs[closer], i
-    yield table
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
+    """Return the margin of groups, times all rows.
+
+    Parameters
+    ----------
+    pointing : ndarray of shape (J, K)
+        Products of the groups' sums with those of clusters. Changed.
+    squares : ndarray of shape (J,)
+        Of the groups' sums.
+    own : ndarray of shape (K,)
+        The group of every cluster.
+    """
+    lengths = np.sqrt(np.maximum(squares, 0.0))
+    pointing /= np.where(lengths > 0.0, lengths, np.inf)[:, None]
+    every = np.arange(own.size)
+    margins = pointing[own, every]
+    pointing[own, every] = 0.0  # so that the next is never below it
+    return float((margins - pointing.max(axis=0)).sum())
+
+
+def _joins(masses: Floats, products: Floats) -> list[tuple[int, int, float]]:
+    """Return the joins of Ward's rule from all clusters to one, the cheapest first.
+
+    Each is two groups, named by the first cluster in them, and the square of their sum. Groups
+    that are each other's nearest are joined as they are found, in a chain of ever nearer ones: a
+    join brings no other two groups nearer, so these are the joins of the rule (Murtagh 1983).
+    """
+    K, sizes, groups = masses.size, masses.copy(), products.copy()
+    squares = np.diagonal(products).copy()
+    spread, cost_of = squares / sizes, np.full(K, -np.inf)
+    found: list[tuple[int, int, float]] = []
+    costs: list[float] = []
+    chain: list[int] = []
+    while len(found) < K - 1:
+        if not chain:
+            chain.append(int(np.argmax(spread < np.inf)))
+        top = chain[-1]
+        joint = (squares + squares[top] + 2.0 * groups[top]) / (sizes + sizes[top])
+        cost = spread + spread[top] - joint
+        cost[top] = np.inf
+        nearest = int(np.argmin(cost))
+        if len(chain) == 1 or cost[nearest] < cost[chain[-2]]:
+            chain.append(nearest)
+            continue
+        i, j = sorted((chain.pop(), chain.pop()))
+        price = max(float(cost[j if i == top else i]), cost_of[i], cost_of[j])  # but for rounding
+        squares[i] = max(squares[i] + squares[j] + 2.0 * groups[i, j], 0.0)
+        groups[i] += groups[j]
+        groups[:, i] += groups[:, j]
+        sizes[i] += sizes[j]
+        spread[i], spread[j], cost_of[i] = squares[i] / sizes[i], np.inf, price
+        found.append((i, j, float(squares[i])))
+        costs.append(price)
+    return [found[at] for at in np.argsort(costs, kind="stable")]

@@ -207,7 +207,7 @@ def visit(
             ]
         else:
             events = _visit_compiled(
-                model, state, batch, stop, old, new, others, settings, kernel, trace
+                model, state, batch, stop, old, new, others, settings, kernel, trace, keep_sites
             )
         shares = Responsibilities.of(state, new, start, stop, contributions=False)
         if not keep_sites:
@@ -323,6 +323,7 @@ def _visit_compiled(
     settings: Settings,
     kernel: KernelArguments,
     trace: Trace,
+    keep_sites: bool,
 ) -> list[Event]:
     """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
     found: list[Event] = []
@@ -343,7 +344,7 @@ def _visit_compiled(
                 state.cache(model.likelihood),
                 kernel.rows,
                 old.latent_arrays(n, 0) if latent else old.arrays,
-                new.latent_arrays(n, more) if latent else new.arrays,
+                new.latent_arrays(n, more, keeps=keep_sites) if latent else new.arrays,
                 reached,
                 stop,
                 settings.options(model, state),

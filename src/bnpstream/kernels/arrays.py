@@ -90,6 +90,8 @@ class LatentSites(NamedTuple):
     """(n + 1,): where the lines of every row begin."""
     lines: Floats
     """(capacity,): a line for every slot, as long as its row has columns."""
+    keeps: bool
+    """Whether lines are kept, or only there until the next row."""
 
 
 class Events(NamedTuple):

@@ -13,7 +13,7 @@ from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Batch
 from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
-from bnpstream.likelihoods.cells import LARGEST, as_cells
+from bnpstream.likelihoods.cells import LARGEST, all_numbers, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
 from bnpstream.likelihoods.directional import MOST_ALIGNED, Directional, are_unit, norms_of
 from bnpstream.likelihoods.errors import RowError
@@ -87,7 +87,8 @@ class Automatic(Likelihood):
             if not ((values >= 0) & (values % 1 == 0)).all():
                 raise ValueError(SPARSE)
         elif X.dtype.kind in "biuf":
-            as_cells(X)
+            if not all_numbers(X):  # else there is nothing to be said, and no copy to be made
+                as_cells(X)
         else:
             _check_numbers(as_labels(X))
 

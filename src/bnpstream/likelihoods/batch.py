@@ -131,7 +131,9 @@ class Batch:
         return sums
 
     has_sparse_rows: ClassVar[bool] = True
-    """Whether `kernel_rows` are `SparseRows`, of which single clusters can be scored."""
+    """Whether `kernel_rows` are `SparseRows`."""
+    scores_alone: ClassVar[bool] = True
+    """Whether compiled loops can score a row in one cluster, without what is cached of all."""
 
     @cached_property
     def kernel_rows(self) -> Any:

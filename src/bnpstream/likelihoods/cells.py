@@ -70,9 +70,10 @@ def as_matrix(X: Any) -> NDArray[Any]:
     return np.asarray(X)
 
 
-def all_numbers(cells: Floats) -> bool:
+def all_numbers(cells: NDArray[Any]) -> bool:
     """Return whether every cell is a number up to `LARGEST`; NaN fails the comparison."""
-    return bool(np.abs(cells).max(initial=0.0) <= LARGEST)
+    low, high = float(cells.min(initial=0)), float(cells.max(initial=0))
+    return high <= LARGEST and low >= -LARGEST
 
 
 def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
@@ -130,6 +131,7 @@ class CellBatch(Batch):
     cells: Floats
     family: "ColumnLikelihood"
     has_sparse_rows: ClassVar[bool] = False
+    scores_alone: ClassVar[bool] = False
 
     @property
     def n_statistics(self) -> int:

@@ -1,6 +1,7 @@
 """Directions: vectors of unit length, embeddings for example."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -179,6 +180,10 @@ class Directional(VectorLikelihood):
 
     def kernel_parameters(self, n_statistics: int) -> Directions:
         """Return the parameters of the compiled score."""
+        return self._parameters
+
+    @cached_property
+    def _parameters(self) -> Directions:
         return Directions(
             self.base, self.centre, self.grid, self.log_counts(), self.precision, self._order
         )

@@ -43,6 +43,8 @@ def of_rows(rows: Any) -> Typicality:
         matrix: Any = rows
         matrix = csr_array(matrix)
         n_missing = row_sums(np.isnan(matrix.data), matrix.indptr)
+    elif getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
+        n_missing = np.count_nonzero(np.isnan(rows), axis=1)
     else:
         missing = [[cell is None or cell != cell for cell in row] for row in rows]
         n_missing = np.array(missing).sum(axis=1)

@@ -13,18 +13,23 @@ from scipy.special import logsumexp, softmax
 
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.statistics.table import DENSE_UP_TO, Table
-from bnpstream.kernels.vectors.families import SCALES
+from bnpstream.kernels.vectors.families import LEVELS, SCALES
 from bnpstream.kernels.vectors.rows import update_all
 from bnpstream.kernels.vectors.screen import LINES, LOGGED, Lengths, Vectors
 from bnpstream.likelihoods.base import Likelihood
 from bnpstream.likelihoods.batch import Batch, Row, filled
-from bnpstream.likelihoods.cells import WrongWidthError, as_matrix, as_vector, require_positive
+from bnpstream.likelihoods.cells import (
+    LARGEST,
+    WrongWidthError,
+    all_numbers,
+    as_matrix,
+    as_vector,
+    require_positive,
+)
 from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import check_table
 from bnpstream.likelihoods.pools import Pool
 
-LARGEST = 1e100
-"""Numbers beyond it would overflow when they are squared and summed."""
 STEPS: Floats = 2.0 ** (0.5 * np.arange(SCALES, dtype=np.float64))
 """Scales of rows, relative to the least."""
 
@@ -44,7 +49,7 @@ def as_vectors(X: Any) -> NDArray[Any]:
         values = np.require(table, np.float32 if narrow else np.float64, ["C", "W"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers: {error}") from None
-    if not float(np.abs(values).max(initial=0.0)) <= LARGEST:
+    if not all_numbers(values):
         row, column = np.argwhere(~(np.abs(values.astype(np.float64)) <= LARGEST))[0]
         raise RowError(
             int(row), f"column {column} is {values[row, column]}: vectors must be finite numbers"
@@ -319,8 +324,11 @@ class VectorLikelihood(Likelihood):
             np.zeros(capacity),
             np.zeros(capacity),
             np.zeros(capacity),
+            np.zeros(capacity),
             np.zeros((LINES, capacity)),
             np.zeros((LINES, capacity)),
+            np.zeros((LEVELS, capacity)),
+            np.zeros((LEVELS, capacity)),
             np.zeros(2),
             np.zeros((2, LINES)),
             np.zeros((LOGGED, 2), np.int64),

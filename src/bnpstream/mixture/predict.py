@@ -123,7 +123,7 @@ def log_joint_where(
     wanted : ndarray of shape (n, K + 1)
         Which scores. Where there are few, this is quick.
     """
-    if kernel is not None and batch.has_sparse_rows:
+    if kernel is not None and batch.scores_alone:
         out = np.full(wanted.shape, -np.inf)
         log_weights = log_prior_weights(model.prior, state)[0]
         log_joint_pairs(kernel.likelihood, state.arrays, kernel.rows, log_weights, wanted, out)

@@ -56,7 +56,7 @@ class SiteBuffer:
             shares = np.append(shares, np.empty(extra))
         self.arrays = Sites(indptr, slots, shares)
 
-    def latent_arrays(self, rows: int, values: int) -> LatentSites:
+    def latent_arrays(self, rows: int, values: int, *, keeps: bool = True) -> LatentSites:
         """Return the arrays with what rows have added, and room for that of more rows.
 
         Parameters
@@ -65,10 +65,12 @@ class SiteBuffer:
             Rows in all.
         values : int
             Numbers that more of them will add.
+        keeps : bool
+            Whether what they add is kept.
         """
         kept = self._kept()
         kept.make_room(rows, values)
-        return LatentSites(*self.arrays, *kept.arrays())
+        return LatentSites(*self.arrays, *kept.arrays(), keeps)
 
     def reach(self, rows: int) -> None:
         """Count the sites of so many rows, which compiled loops have written."""

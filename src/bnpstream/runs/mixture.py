@@ -1,7 +1,8 @@
 """The model of a run: a stream, and the estimator that it can be loaded as."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from copy import copy
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from bnpstream.engine import (
     resolve_likelihood,
     resolve_prior,
 )
+from bnpstream.engine.arrivals import Arrivals
 from bnpstream.engine.topics import TopicGroups, Topics
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Absorbed, Responsibilities
+from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import BurstyMultinomial, DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
 from bnpstream.runs.options import ModelOptions, OptionError, half_life_of
@@ -68,6 +71,8 @@ class Mixture:
         Columns of the rows.
     topics_before : Topics, optional
         Those known when the rows absorbed last came.
+    arrivals_before : Arrivals
+        What was remembered of earlier rows then.
     """
 
     estimator: str
@@ -76,6 +81,7 @@ class Mixture:
     stream: Stream
     n_features: int | None = None
     topics_before: Topics | None = None
+    arrivals_before: Arrivals = field(default_factory=Arrivals)
 
     @classmethod
     def made(cls, **given: Any) -> "Mixture":
@@ -114,7 +120,7 @@ class Mixture:
 
     def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
         """Absorb rows of a source; ValueError names a bad one, and nothing is absorbed."""
-        self.topics_before = self.known_topics
+        self.topics_before, self.arrivals_before = self.known_topics, copy(self.stream.arrivals)
         absorption = self.stream.absorb(rows, None, times)
         if self.estimator == FIXED:
             self.n_features = int(rows.shape[1])
@@ -133,6 +139,30 @@ class Mixture:
         if self.topics_before is None:
             return [None] * (ranked.indptr.size - 1)
         return self.topics_before.of_arrivals(self.stream.view(rows), ranked)
+
+    def quantiles_of_arrivals(self) -> Floats | None:
+        """Return how unusual the rows absorbed last were when they came; see `novelty_quantiles`.
+
+        None also while rows wait.
+        """
+        if self.provisional or not self._ranks:
+            return None
+        return self.arrivals_before.quantiles_of_next(self.absorbed.rows.log_evidence)
+
+    def novelty_quantiles(self, log_predictives: Floats) -> Floats | None:
+        """Return for rows the share of the stream's last rows that were more probable.
+
+        None for documents, whose log predictives depend on their lengths, and where no rows are
+        remembered.
+        """
+        arrivals = self.stream.answering.arrivals
+        if not self._ranks or arrivals.log_evidence.size == 0:
+            return None
+        return arrivals.quantiles(log_predictives)
+
+    @property
+    def _ranks(self) -> bool:
+        return self.stream.answering.likelihood.feature_kind != "words"
 
     @property
     def provisional(self) -> bool:

@@ -30,6 +30,8 @@ class Prediction(NamedTuple):
     """Stable id of the topic."""
     probability: float
     novelty: float
+    novelty_quantile: float | None
+    """The share of the stream's last rows that were more probable; of documents None."""
     alternatives: list[tuple[int, float]]
     """The next ones, with their probabilities."""
 
@@ -159,7 +161,9 @@ def _predictions(run: Run, records: Records, blocks: list[Floats]) -> list[Predi
         best = np.concatenate([joint[:, :-1].argmax(axis=1) for joint in blocks])
         topics = run.model.topics_of(run.found_topics, records.rows, ids[best])
     for joint in blocks:
-        novelty = np.exp(joint[:, -1] - logsumexp(joint, axis=1))
+        log_predictives = logsumexp(joint, axis=1)
+        novelty = np.exp(joint[:, -1] - log_predictives)
+        quantiles = run.model.novelty_quantiles(log_predictives)
         known = joint[:, :-1]
         shares = np.exp(known - logsumexp(known, axis=1, keepdims=True))
         count = min(ALTERNATIVES + 1, shares.shape[1])
@@ -177,6 +181,7 @@ def _predictions(run: Run, records: Records, blocks: list[Floats]) -> list[Predi
                     topics[at],
                     float(shares[i, best[0]]),
                     float(novelty[i]),
+                    None if quantiles is None else float(quantiles[i]),
                     others,
                 )
             )

@@ -132,7 +132,7 @@ def line_of(sites: LatentSites, rows: Any, i: int, c: int) -> Any:
 def _absorb_lines(  # type: ignore[no-untyped-def]
     sites, likelihood, clusters, cache, rows, i, kept, scratch
 ):
-    """Find what the row adds from clusters without it, add it, and keep it."""
+    """Find what the row adds from clusters without it, add it, and keep it if it is wanted."""
     slots, shares, weight, entries = scratch.slots, scratch.shares, rows.weights[i], scratch.entries
     wanted = kept * n_columns(rows, i)
     if sites.line_ptr[i] + wanted > sites.lines.size:
@@ -143,7 +143,7 @@ def _absorb_lines(  # type: ignore[no-untyped-def]
         add_line(cache, likelihood, clusters, rows, i, k, weight * q, line, entries)
         clusters.log_vacancy[k] += weight * log_vacancy_of(q)
     clusters.totals[TOTAL_MASS] += weight
-    sites.line_ptr[i + 1] = sites.line_ptr[i] + wanted
+    sites.line_ptr[i + 1] = sites.line_ptr[i] + (wanted if sites.keeps else 0)
     return 0
 
 

@@ -135,6 +135,28 @@ def _touch_scales(  # type: ignore[no-untyped-def]
             slopes[at] = 1.0 / (precision * variance)
 
 
+LEVELS = 2
+COSINES, DISTANCES = (0.25, 0.5), (2.0, 1.2)
+"""Where levels are: cosines, and squared distances relative to those of the widest rows."""
+
+
+@singledispatch
+def level_of(family: Any, squares: float, precision: float, t: int) -> float:
+    """Return what eta . x - lean precision |x|^2 is at level t of a cluster, ascending."""
+    raise TypeError(f"no compiled scores for parameters of type {type(family).__name__}")
+
+
+@specialize(level_of, Directions)
+def _level_of_directions(family, squares, precision, t):  # type: ignore[no-untyped-def]
+    return COSINES[t] * math.sqrt(squares)
+
+
+@specialize(level_of, Scales)
+def _level_of_scales(family, squares, precision, t):  # type: ignore[no-untyped-def]
+    apart = DISTANCES[t] * family.columns * (1.0 / precision + 1.0 / family.grid[0])
+    return 0.5 * (squares / precision - precision * apart)
+
+
 @inner
 def log_sum(pairs: Any, n: int) -> float:
     """Return log sum_g exp of the first n numbers."""

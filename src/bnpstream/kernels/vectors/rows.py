@@ -19,11 +19,19 @@ from bnpstream.kernels.passes.kinds import (
     take_out_line,
 )
 from bnpstream.kernels.statistics.table import Table, take_row
-from bnpstream.kernels.vectors.families import SCALES, Directions, Scales, fill_pairs, log_sum
+from bnpstream.kernels.vectors.families import (
+    LEVELS,
+    SCALES,
+    Directions,
+    Scales,
+    fill_pairs,
+    log_sum,
+)
 from bnpstream.kernels.vectors.screen import (
     BLOCK,
     FEWEST,
     LINES,
+    LOG_SCALES,
     MARGIN,
     STOP,
     Lengths,
@@ -32,6 +40,8 @@ from bnpstream.kernels.vectors.screen import (
     bound,
     fill_row,
     forget,
+    height,
+    multiplied,
     note,
     precision_of,
     product,
@@ -39,6 +49,10 @@ from bnpstream.kernels.vectors.screen import (
     sums_of,
     update,
 )
+from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
+
+REMEMBERED = SCALES + 2
+"""Numbers at the end of the working space: scores of a pair each, slot, and row."""
 
 
 @specialize(n_columns, Vectors, inline=True)
@@ -51,7 +65,7 @@ def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
     D, block = rows.values.shape[1], np.zeros(7, np.int64)
     block[STOP] = stop
     return VectorScratch(
-        np.empty(SCALES + D),
+        np.full(SCALES + D + REMEMBERED, -1.0),
         np.empty(capacity, np.int64),
         np.empty(capacity),
         np.empty(capacity),
@@ -61,7 +75,7 @@ def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
         block,
         np.zeros((BLOCK, D), np.float32),
         np.zeros((BLOCK, D), np.float32),
-        np.empty((capacity + 4, BLOCK), np.float32),
+        np.empty((BLOCK, capacity + 2), np.float32),
         np.empty((BLOCK, BLOCK), np.float32),
     )
 
@@ -92,49 +106,58 @@ def fill_norms(values: Any, out: Floats) -> None:
 
 @inner
 def exact_score(
-    lengths: Lengths, family: Any, table: Table, k: int, square: float, ahead: float, work: Any
+    lengths: Lengths, family: Any, k: int, square: float, dot: float, work: Any
 ) -> float:
-    """Return log p(x | cluster k) of the row in the working space."""
-    pairs, x = work[:SCALES], work[SCALES:]
-    dot = ahead + product(sums_of(table, k), x)
+    """Return log p(x | cluster k) of a row with this squared length and eta . x."""
+    pairs = work[:SCALES]
     fill_pairs(family, lengths.squares[k], lengths.precisions[k], dot, square, pairs)
     return log_sum(pairs, SCALES)
+
+
+@inner
+def remember(work: Any, i: int, k: int) -> None:
+    """Keep the scores of row i in cluster k, found last: it is likely to be added there."""
+    for g in range(SCALES):
+        work[work.size - REMEMBERED + g] = work[g]
+    work[work.size - 2], work[work.size - 1] = k, i
 
 
 @specialize(score, Lengths, inline=True)
 def _score(  # type: ignore[no-untyped-def]
     lengths, family, clusters, rows, i, weights, rule, log_cut, most, scratch
 ):
-    """Bound all clusters and score those that may be wanted, the one with the top bound first.
+    """Bound all clusters and score those that may be wanted, the one with the top line first.
 
     Slot K is the prior, so the new cluster is scored as all others are.
     """
     K, work, table = clusters.counters[N_CLUSTERS], scratch.entries, clusters.table
-    x, bounds = work[SCALES:], scratch.bounds
+    x, bounds = work[SCALES : work.size - REMEMBERED], scratch.bounds
     fill_row(family, rows, i, x)
     square, ahead = product(x, x), product(family.base, x)
     new = log_weight(rule.new, rule)
-    new += exact_score(lengths, family, table, K, square, ahead, work)
-    best, leader, leading = new, -1, -np.inf
-    if log_cut > -np.inf and K >= FEWEST:
-        bound(lengths, family, clusters, rows, i, square, ahead, rule.log_total, scratch)
-        leader = 0
-        for k in range(1, K):
-            if bounds[k] > bounds[leader]:
-                leader = k
+    new += exact_score(lengths, family, K, square, ahead, work)
+    best, leader, leading, screens = new, -1, -np.inf, log_cut > -np.inf and K >= FEWEST
+    if screens:
+        leader = multiplied(lengths, family, clusters, rows, i, square, ahead, scratch)
         leading = log_weight(weights[leader] - rule.discount, rule)
-        leading += exact_score(lengths, family, table, leader, square, ahead, work)
+        dot = ahead + product(sums_of(table, leader), x)
+        leading += exact_score(lengths, family, leader, square, dot, work)
+        remember(work, i, leader)
         best = max(best, leading)
-    else:
-        bounds[:K] = np.inf
-    found = 0
+        bound(lengths, K, scratch)
+    more, found = LOG_SCALES - rule.log_total + MARGIN, 0
     for k in range(K):
         exact = leading
         if k != leader:
-            if bounds[k] < best + log_cut - MARGIN:
-                continue
+            if screens:
+                if bounds[k] + more < best + log_cut:
+                    continue
+                top = height(lengths, k, scratch.products[k]) + lengths.log_masses[k]
+                if top + more < best + log_cut:
+                    continue
             exact = log_weight(weights[k] - rule.discount, rule)
-            exact += exact_score(lengths, family, table, k, square, ahead, work)
+            dot = ahead + product(sums_of(table, k), x)
+            exact += exact_score(lengths, family, k, square, dot, work)
             best = max(best, exact)
         scratch.slots[found], scratch.log_scores[found] = k, exact
         found += 1
@@ -146,18 +169,45 @@ def _score(  # type: ignore[no-untyped-def]
 def contribute(
     family: Any, table: Table, rows: Vectors, i: int, k: int, work: Any, line: Any
 ) -> None:
-    """Fill `line` with the probabilities of every scale, and the row times the mean scale."""
-    pairs, x = work[:SCALES], work[SCALES:]
-    fill_row(family, rows, i, x)
-    dot = product(family.base, x) + product(sums_of(table, k), x)
-    squares, precision = square_of(family, table, k), precision_of(family, table, k)
-    fill_pairs(family, squares, precision, dot, product(x, x), pairs)
+    """Fill `line` with the probabilities of every scale, and the row times the mean scale.
+
+    A row that was scored just before is in the working space, perhaps with its scores in k.
+    """
+    pairs, x = work[:SCALES], work[SCALES : work.size - REMEMBERED]
+    if work[work.size - 1] == i and work[work.size - 2] == k:
+        pairs = work[work.size - REMEMBERED : work.size - 2]
+    else:
+        fill_row(family, rows, i, x)
+        dot = product(family.base, x) + product(sums_of(table, k), x)
+        squares, precision = square_of(family, table, k), precision_of(family, table, k)
+        fill_pairs(family, squares, precision, dot, product(x, x), pairs)
     log_p, mean = log_sum(pairs, SCALES), 0.0
     for g in range(SCALES):
         line[g] = math.exp(pairs[g] - log_p)
         mean += line[g] * family.grid[g]
     for j in range(x.size):
         line[SCALES + j] = mean * x[j]
+
+
+@specialize(log_predictive_of, Directions)
+@specialize(log_predictive_of, Scales)
+def _log_predictive_of(family, table, rows, i, k, work):  # type: ignore[no-untyped-def]
+    x = work[SCALES : work.size - REMEMBERED]
+    fill_row(family, rows, i, x)
+    dot = product(family.base, x) + product(sums_of(table, k), x)
+    squares, precision = square_of(family, table, k), precision_of(family, table, k)
+    fill_pairs(family, squares, precision, dot, product(x, x), work[:SCALES])
+    return log_sum(work, SCALES)
+
+
+@specialize(log_predictive_of_new, Directions)
+@specialize(log_predictive_of_new, Scales)
+def _log_predictive_of_new(family, rows, i):  # type: ignore[no-untyped-def]
+    pairs, x = np.empty(SCALES), np.empty(rows.values.shape[1])
+    fill_row(family, rows, i, x)
+    squares, dot = product(family.base, family.base), product(family.base, x)
+    fill_pairs(family, squares, family.precision, dot, product(x, x), pairs)
+    return log_sum(pairs, SCALES)
 
 
 @specialize(contribution_of, Directions)
@@ -205,8 +255,11 @@ def _move_cluster(lengths, clusters, k, last):  # type: ignore[no-untyped-def]
     clusters.masses[k] = clusters.masses[last]
     lengths.squares[k], lengths.precisions[k] = lengths.squares[last], lengths.precisions[last]
     lengths.squares[last], lengths.precisions[last] = lengths.prior[0], lengths.prior[1]
-    lengths.log_masses[k] = lengths.log_masses[last]
+    lengths.radii[k], lengths.log_masses[k] = lengths.radii[last], lengths.log_masses[last]
     for v in range(LINES):
         lengths.constants[v, k] = lengths.constants[v, last]
         lengths.slopes[v, k] = lengths.slopes[v, last]
+    for t in range(LEVELS):
+        lengths.levels[t, k] = lengths.levels[t, last]
+        lengths.heights[t, k] = lengths.heights[t, last]
     forget(lengths)

@@ -3,9 +3,11 @@
 Statistics are linear. Within a block of rows, eta_k . x_i is what it was when the block began, one
 matrix product for all rows, and what rows j < i of the block have added since: amounts times
 x_j . x_i, from the rows' own products. That is right to the rounding of float32, which the bounds
-allow for. Clusters that a bound cannot rule out are scored in float64 from the statistics, so
-results do not depend on the block. The product is a loop of its own and not a library's: blocks are
-small, and threads that wait for each other on a busy machine take a thousand times as long.
+allow for. Bounds rise with eta . x, so at first a cluster has that of the level above its product,
+and its lines are looked at only if that is not enough. Clusters that a bound cannot rule out are
+scored in float64 from the statistics, so results do not depend on the block. The product is a loop
+of its own and not a library's: blocks are small, and threads that wait for each other on a busy
+machine take a thousand times as long.
 """
 
 import math
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from bnpstream.kernels.arrays import N_CLUSTERS, Clusters, Floats, Integers
 from bnpstream.kernels.jit.decorators import inner, lanes
 from bnpstream.kernels.statistics.table import Table
-from bnpstream.kernels.vectors.families import SCALES, TANGENTS, fill_tangents
+from bnpstream.kernels.vectors.families import LEVELS, SCALES, TANGENTS, fill_tangents, level_of
 
 BLOCK = 64
 """Rows of a block."""
@@ -26,6 +28,8 @@ FEWEST = 8
 LOGGED = 4096
 """Changes of clusters that are kept."""
 LINES = SCALES * TANGENTS
+LEADING = 5
+"""The line by which the cluster to be scored first is chosen: of a scale that is not rare."""
 LOG_SCALES = math.log(SCALES)
 """A sum over scales is at most so far above its largest term."""
 MARGIN = 0.01
@@ -58,6 +62,8 @@ class Lengths(NamedTuple):
 
     squares: Floats
     """(capacity,): |eta|^2."""
+    radii: Floats
+    """(capacity,): |eta|."""
     precisions: Floats
     """(capacity,)."""
     log_masses: Floats
@@ -66,6 +72,10 @@ class Lengths(NamedTuple):
     """(lines, capacity): of the tangents, two a scale."""
     slopes: Floats
     """(lines, capacity)."""
+    levels: Floats
+    """(levels, capacity): of products, ascending."""
+    heights: Floats
+    """(levels, capacity): what the lines are not above up to there."""
     prior: Floats
     """(2,): |eta|^2 and precision of an empty cluster."""
     line: Floats
@@ -82,7 +92,8 @@ class VectorScratch(NamedTuple):
     """Working space of one pass."""
 
     entries: Floats
-    """(G + D,): scores of a pair each, and the row."""
+    """(G + D + G + 2,): scores of a pair each, the row, and those of the cluster that was scored
+    first, its slot, and the row's number (see `remember`)."""
     slots: Integers
     """(capacity,): the candidates, ascending."""
     log_scores: Floats
@@ -102,7 +113,7 @@ class VectorScratch(NamedTuple):
     etas: NDArray[np.float32]
     """(BLOCK, D): as many clusters."""
     before: NDArray[np.float32]
-    """(capacity + 4, BLOCK): eta . x of all rows when the block began."""
+    """(BLOCK, capacity + 2): eta . x of all rows when the block began."""
     among: NDArray[np.float32]
     """(BLOCK, BLOCK): products of rows."""
 
@@ -173,11 +184,27 @@ def update(lengths: Lengths, family: Any, table: Table, masses: Floats, k: int) 
     precision = precision_of(family, table, k)
     mass, line = masses[k], lengths.line
     lengths.squares[k], lengths.precisions[k] = squares, precision
+    lengths.radii[k] = math.sqrt(squares)
     lengths.log_masses[k] = math.log(mass) if mass > 0.0 else -np.inf
     fill_tangents(family, squares, precision, line[0], line[1])
     for v in range(LINES):
         lengths.constants[v, k] = line[0, v]
         lengths.slopes[v, k] = line[1, v]
+    for t in range(LEVELS):
+        level = level_of(family, squares, precision, t)
+        lengths.levels[t, k] = level
+        lengths.heights[t, k] = height(lengths, k, level)
+
+
+@inner
+def height(lengths: Lengths, k: int, y: float) -> float:
+    """Return what log p(x, g | cluster k) is not above for any g, y being the product."""
+    top = -np.inf
+    for v in range(0, LINES, TANGENTS):
+        one = lengths.constants[v, k] + lengths.slopes[v, k] * y
+        other = lengths.constants[v + 1, k] + lengths.slopes[v + 1, k] * y
+        top = max(top, min(one, other))
+    return top
 
 
 @inner
@@ -244,11 +271,11 @@ def begin_block(
             sums, eta = sums_of(clusters.table, first + c), etas[c]
             for j in range(sums.size):
                 eta[j] = base[j] + sums[j]
-        multiply(etas, m, vectors, n, scratch.before[first:])
+        multiply(vectors, n, etas, m, scratch.before[:, first:])
 
 
 @inner
-def bound(
+def multiplied(
     lengths: Lengths,
     family: Any,
     clusters: Clusters,
@@ -256,37 +283,51 @@ def bound(
     i: int,
     square: float,
     ahead: float,
-    log_total: float,
     scratch: Any,
-) -> None:
-    """Fill scratch.bounds with what the log scores of row i are not above."""
+) -> int:
+    """Fill scratch.products with what eta . x - lean precision |x|^2 of row i is not above.
+
+    Return the slot of the cluster with the largest of its leading lines.
+    """
     K, block, logged = clusters.counters[N_CLUSTERS], scratch.block, lengths.logged
     if block[MADE_IN] != logged[GENERATION] or i < block[FIRST] or i >= block[LAST]:
         begin_block(lengths, family, clusters, rows, i, scratch)
-    products, bounds, drifts = scratch.products, scratch.bounds, scratch.drifts
+    products, drifts = scratch.products, scratch.drifts
     b, n = i - block[FIRST], block[N_BEFORE]
-    for k in range(K):
-        products[k] = scratch.before[k, b] if k < n else ahead
+    before = scratch.before[b]
+    for k in range(n):
+        products[k] = before[k]
+    for k in range(n, K):
+        products[k] = ahead
     for e in range(block[MADE_AT], logged[N_LOGGED]):
         k, row, amount = lengths.changed[e, 0], lengths.changed[e, 1], lengths.amounts[e]
         products[k] += amount * scratch.among[row - block[FIRST], b]
     for e in range(block[SEEN], logged[N_LOGGED]):
         k, row = lengths.changed[e, 0], lengths.changed[e, 1] - block[FIRST]
-        drifts[k] += abs(lengths.amounts[e]) * math.sqrt(1.01 * scratch.among[row, row])
+        drifts[k] += 2.0 * abs(lengths.amounts[e]) * math.sqrt(1.01 * scratch.among[row, row])
     block[SEEN] = logged[N_LOGGED]
     rounding = SINGLE * (rows.values.shape[1] + 16) * math.sqrt(square)
+    leaning, bounds = family.lean * square, scratch.bounds
+    constants, slopes = lengths.constants[LEADING], lengths.slopes[LEADING]
     for k in range(K):
-        length = math.sqrt(lengths.squares[k]) + 2.0 * drifts[k]
-        products[k] += rounding * length - family.lean * lengths.precisions[k] * square
-        bounds[k] = -np.inf
-        if not abs(products[k]) < MOST_SINGLE:  # beyond float32: whatever it is, it is scored
-            products[k] = np.inf
-    for g in range(SCALES):
-        low, rise = lengths.constants[TANGENTS * g], lengths.slopes[TANGENTS * g]
-        high, climb = lengths.constants[TANGENTS * g + 1], lengths.slopes[TANGENTS * g + 1]
-        for k in range(K):
-            one, other = low[k] + rise[k] * products[k], high[k] + climb[k] * products[k]
-            least = one if one < other else other
-            bounds[k] = least if least > bounds[k] else bounds[k]
+        y = products[k] + rounding * (lengths.radii[k] + drifts[k])
+        y -= leaning * lengths.precisions[k]
+        y = y if abs(y) < MOST_SINGLE else np.inf  # beyond float32: whatever it is, it is scored
+        products[k] = y
+        bounds[k] = constants[k] + slopes[k] * y + lengths.log_masses[k]
+    leader = 0
+    for k in range(1, K):
+        if bounds[k] > bounds[leader]:
+            leader = k
+    return leader
+
+
+@inner
+def bound(lengths: Lengths, K: int, scratch: Any) -> None:
+    """Fill scratch.bounds with what the log scores are not above, going by levels of products."""
+    bounds, products = scratch.bounds, scratch.products
+    levels, heights, more = lengths.levels, lengths.heights, lengths.log_masses
     for k in range(K):
-        bounds[k] += lengths.log_masses[k] + LOG_SCALES - log_total
+        top = heights[1, k] if products[k] <= levels[1, k] else np.inf
+        top = heights[0, k] if products[k] <= levels[0, k] else top
+        bounds[k] = top + more[k]

@@ -14,7 +14,7 @@ from scipy import sparse
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
-from bnpstream.sources.formats.schemas import check_features, number_schema
+from bnpstream.sources.formats.schemas import MOST_VECTOR_COLUMNS, check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
 __all__ = ["NpyReader"]
@@ -37,7 +37,9 @@ class NpyReader(Reader):
         """Return what the matrix is."""
         matrix = _open_matrix(file)
         is_real = matrix.dtype.kind == "f"
-        return number_schema(cls.format, file, matrix.shape[1], options, is_real=is_real)
+        return number_schema(
+            cls.format, file, matrix.shape[1], options, is_real=is_real, most=MOST_VECTOR_COLUMNS
+        )
 
     @property
     def n_records(self) -> int:

@@ -9,6 +9,7 @@ from bnpstream.sources.lists import read_vocabulary
 from bnpstream.sources.records import Options, Schema
 
 __all__ = [
+    "MOST_VECTOR_COLUMNS",
     "Input",
     "check_features",
     "differs",
@@ -22,6 +23,8 @@ CELL_TYPES = ("number", "truth", "label")
 _DEFAULT_COUNTS = ("counts", "words")
 MOST_TABLE_COLUMNS = 2000
 """Rows of a table are dense."""
+MOST_VECTOR_COLUMNS = 8184
+"""As many as families of vectors take."""
 TELLING, NEARLY = 20, 0.9
 """Cells that it takes to call strings no labels, and the share of them that are different then."""
 DIFFERS = "it is different in nearly every row"
@@ -147,7 +150,10 @@ def _vector_schema(
             f"{file.path}: no first record has an array of numbers {fields['vector']!r}: name the "
             "field that has, or say by n_features how many numbers there will be"
         )
-    return replace(number_schema(name, file, length, options, is_real=True), fields=fields)
+    return replace(
+        number_schema(name, file, length, options, is_real=True, most=MOST_VECTOR_COLUMNS),
+        fields=fields,
+    )
 
 
 def differs(cells: Iterable[str | None]) -> bool:
@@ -208,7 +214,13 @@ def _listed(found: Mapping[str, str | None]) -> str:
 
 
 def number_schema(
-    format: str, file: Input, n_features: int, options: Options, *, is_real: bool = False
+    format: str,
+    file: Input,
+    n_features: int,
+    options: Options,
+    *,
+    is_real: bool = False,
+    most: int = MOST_TABLE_COLUMNS,
 ) -> Schema:
     """Return what the records of a file are.
 
@@ -224,6 +236,8 @@ def number_schema(
         May name a vocabulary, which has to have as many words.
     is_real : bool
         Whether values are any numbers, and not counts.
+    most : int
+        Columns that there may be then.
     """
     names = None if options.vocab is None else tuple(read_vocabulary(options.vocab))
     if names is not None and len(names) != n_features:
@@ -233,10 +247,10 @@ def number_schema(
         )
     if not is_real:
         return Schema(format, "counts", n_features, names)
-    if n_features > MOST_TABLE_COLUMNS:
+    if n_features > most:
         raise ValueError(
             f"{file.path}: the values are real numbers in {n_features} columns, and tables have at "
-            f"most {MOST_TABLE_COLUMNS}: write counts as whole numbers, or reduce the columns"
+            f"most {most}: write counts as whole numbers, or reduce the columns"
         )
     return Schema(format, "table", n_features, names, types=("number",) * n_features)
 
