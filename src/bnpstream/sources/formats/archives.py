@@ -71,7 +71,7 @@ def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
     with zipped:
         try:
             yield zipped
-        except (MemoryError, OverflowError, TypeError, ValueError) as error:
+        except (MemoryError, OSError, OverflowError, TypeError, ValueError) as error:
             if path in str(error):
                 raise
             raise ValueError(f"{path}: the archive is damaged ({error}): write it again") from error
