@@ -80,11 +80,12 @@ def main(folder: Path, model: str, step: int) -> int:
                 feed(run, source, model)
 
             first = in_a_process(armed)
-            allowed = {"kill": (-signal.SIGKILL,), "EINTR": (THROUGH, FAILED)}
+            # Loops that were compiled are not written again, so that the last n are not reached.
+            allowed = (THROUGH, -signal.SIGKILL) if error == KILLED else (THROUGH, FAILED)
             then = in_a_process(lambda: feed(run, source, model))
             n_points += 1
             try:
-                assert first in allowed.get(name, (THROUGH, FAILED)), f"ended with {first}"
+                assert first in allowed, f"ended with {first}"
                 assert then == THROUGH, f"resumed, it ended with {then}"
                 assert_same_run(run, expected)
             except (AssertionError, OSError) as problem:

@@ -6,6 +6,7 @@ case runs in a process that was forked, a hundred at a time: a crash or a hang h
 
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -76,7 +77,7 @@ def reading(path: Path, batch_rows: int, start=None, schema=None) -> tuple[list,
     except (ValueError, OSError) as error:
         if path.name not in str(error):
             raise RuntimeError("an error does not name the file") from error
-        return found, str(error)
+        return found, re.sub("0x[0-9a-f]+", "", str(error))  # NumPy tells addresses
     finally:
         if source is not None:
             source.close()

@@ -69,7 +69,12 @@ def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
     with _reporting(path):
         zipped = zipfile.ZipFile(path)
     with zipped:
-        yield zipped
+        try:
+            yield zipped
+        except (MemoryError, OSError, OverflowError, TypeError, ValueError) as error:
+            if path in str(error):
+                raise
+            raise ValueError(f"{path}: the archive is damaged ({error}): write it again") from error
 
 
 def open_array(zipped: zipfile.ZipFile, name: str) -> ArrayStream:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
@@ -142,13 +142,15 @@ def differing_columns(first: Callable[[list[str]], Iterator[Any]], names: list[s
     """
     cells: dict[str, list[Any]] = {name: [] for name in names}
     n_rows = 0
-    for chunk in first(names) if names else ():
-        chunk = checked(chunk.slice(0, PEEKED_RECORDS - n_rows))
-        for name, column in cells.items():
-            column += chunk.column(name).to_pylist()
-        n_rows += chunk.num_rows
-        if n_rows == PEEKED_RECORDS:
-            break
+    # Whoever reads the rows comes to the damage, and to columns of one name.
+    with suppress(pyarrow().ArrowException, OSError, KeyError, UnicodeDecodeError):
+        for chunk in first(names) if names else ():
+            chunk = checked(chunk.slice(0, PEEKED_RECORDS - n_rows))
+            for name, column in cells.items():
+                column += chunk.column(name).to_pylist()
+            n_rows += chunk.num_rows
+            if n_rows == PEEKED_RECORDS:
+                break
     return [name for name, column in cells.items() if differs(column)]
 
 

@@ -152,7 +152,6 @@ class LineReader(Reader, LineParser):
         lines = self.cut()
         lines.enter(start)
         self._skip(lines, start)
-        is_plain = self.file.is_plain
         batch = Gatherer(self.file.path, self.schema, start.records)
         in_file, begun = start.in_file, lines.begun
         room, damage = batch_rows - in_file % batch_rows, None
@@ -167,14 +166,20 @@ class LineReader(Reader, LineParser):
             except ValueError as error:
                 is_due, damage = True, error
             if is_due and batch:
-                position = Position(batch.next_number, start.file, in_file)
-                if lines.may_be_entered:
-                    offset = lines.offset if is_plain else None
-                    position = position._replace(line=lines.number, offset=offset)
-                yield batch.take(), position
+                yield batch.take(), self._after(batch, lines, start.file, in_file)
                 room = batch_rows - in_file % batch_rows
+        if batch:  # only blank lines came after it
+            yield batch.take(), self._after(batch, lines, start.file, in_file)
         if damage is not None:
             raise damage
+
+    def _after(self, batch: Gatherer, lines: Lines, file: int, in_file: int) -> Position:
+        """Return the position after all that was gathered."""
+        position = Position(batch.next_number, file, in_file)
+        if not lines.may_be_entered:
+            return position
+        offset = lines.offset if self.file.is_plain else None
+        return position._replace(line=lines.number, offset=offset)
 
     def _skip(self, lines: Lines, start: Position) -> None:
         """Go past the records before a position that no line is known of."""
