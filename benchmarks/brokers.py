@@ -67,6 +67,7 @@ def main() -> None:
                 }
                 n = sizes["all"] - sizes["few"]
                 found.append(1e6 * (seconds["all"] - seconds["few"]) / n)
+                print(f"  turn {turn + 1}, {way}: {found[-1]:.1f} microseconds", flush=True)
     for way, found in per_document.items():
         print(f"{way:6s} {Spread.of(found).show('.1f')} microseconds a document")
     ratios = [k / f for k, f in zip(per_document["kafka"], per_document["file"], strict=True)]

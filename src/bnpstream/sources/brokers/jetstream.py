@@ -74,6 +74,11 @@ class _Link:
         except (nats.errors.Error, OSError, TimeoutError) as error:
             raise DownError(str(error) or type(error).__name__) from error
 
+    @property
+    def is_closed(self) -> bool:
+        """Return whether the server has ended the connection."""
+        return bool(self._client.is_closed)
+
     def _hang_up(self) -> None:
         if self._client is not None:
             with suppress(DownError, LostError):
@@ -171,7 +176,7 @@ class Messages(Broker):
         return found
 
     async def _fetch(self, n: int, seconds: float) -> list[Any]:
-        if self._link.stream._nc.is_closed:
+        if self._link.is_closed:
             raise nats.errors.ConnectionClosedError
         try:
             found: list[Any] = await self._pull.fetch(n, timeout=seconds)

@@ -134,17 +134,17 @@ class Messages(Broker):
 
     def _heed(self, error: KafkaError, lane: int, offset: int) -> None:
         """Do as an event says that came instead of a message."""
-        if error.code() == KafkaError._PARTITION_EOF:
+        if error.name() == "_PARTITION_EOF":
             if self._until is not None:  # what came last has no offset of a message
                 self._open.discard(lane)
             return
-        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        if error.name() in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
             raise LostError(
                 f"{self.address}: partition {lane} has lost offset {offset} before it was read: "
                 "keep messages longer; to go on without what is gone, give --resume and --from "
                 "earliest"
             )
-        if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+        if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             raise LostError(f"{self.address}: the topic is gone: {error.str()}")
         raise DownError(error.str())
 
