@@ -1,13 +1,15 @@
-# Every target sets up .venv by itself from the pinned constraints file.
+# Every target sets up .venv from the pinned constraints file: `make demo` what running needs, the
+# others what development needs too.
 PYTHON ?= python3
 BIN := .venv/bin
+RUNTIME := .venv/.runtime
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 LOG := .venv/test-rest.log
 
-.PHONY: demo test test-package test-rest check bench clean lint
+.PHONY: demo test test-package test-rest check bench clean docs lint
 
-demo: $(READY)
+demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
 
 # Two halves at a time: the second says what happened when it is done.
@@ -22,8 +24,16 @@ test-package:
 
 test-rest:
 	{ NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests \
-		&& $(BIN)/python -m pytest $(SECOND); } > $(LOG) 2>&1 || { cat $(LOG); exit 1; }
+		&& $(BIN)/python -m pytest $(SECOND) \
+		&& $(SITE); } > $(LOG) 2>&1 || { cat $(LOG); exit 1; }
 	grep -E '^=+ .* in .*=$$' $(LOG)
+
+# The documentation as a website; a warning is an error.
+SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site
+
+docs: $(READY)
+	$(SITE)
+	@echo "the site: site/docs/index.html"
 
 # Everything of `make test`, then the slow statistical tests, then speed by the memory floor.
 check: test
@@ -38,7 +48,7 @@ lint: $(READY)
 
 # Every figure of benchmarks/README.md, one after the other; all numbers go to $(FIGURES).
 FIGURES := bench-out
-BENCHMARKS := memory_floor reading feed raw_text around threads cores scale state_memory parallel_ep window_memory vocabulary records changing_topics gaussian_sets gaussian_stream newsgroups bursty no_options choosing peers dask_stream scaling
+BENCHMARKS := memory_floor reading feed raw_text around threads cores scale state_memory parallel_ep window_memory vocabulary records brokers changing_topics gaussian_sets gaussian_stream newsgroups bursty no_options choosing peers dask_stream scaling
 
 bench: $(BENCH_READY)
 	mkdir -p $(FIGURES)
@@ -47,16 +57,22 @@ bench: $(BENCH_READY)
 		$(BIN)/python benchmarks/$$name.py --json $(FIGURES)/$$name.json; \
 	done
 
-$(READY): pyproject.toml constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+$(RUNTIME): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(INSTALL) hatchling editables
+	$(INSTALL) --no-build-isolation -e '.[report]'
+	touch $@
+
+$(READY): $(RUNTIME)
+	$(INSTALL) --no-build-isolation -e '.[dev]'
 	touch $@
 
 $(BENCH_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[bench]'
+	$(INSTALL) --no-build-isolation -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf .venv demo-out bench-out dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .loop_cache
+	rm -rf .venv demo-out bench-out dist site docs/generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .loop_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -15,7 +15,7 @@ INTRODUCTION = """\
 
 Tank, Foti & Fox, *Streaming Variational Inference for Bayesian Nonparametric Mixture Models*
 (AISTATS 2015): every figure and table of its experiments, and what the corrected model adds. This
-page and everything in [results](results) is written by
+page and everything in `results` is written by
 
     bnpstream reproduce all
 

@@ -78,3 +78,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'bnpstream' has no attribute {name!r}")
     rooms = [room for room, names in _ROOMS.items() if name in names]
     return getattr(import_module(f"bnpstream.{(rooms or ['likelihoods'])[0]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

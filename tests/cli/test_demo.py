@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from bnpstream import __version__
@@ -19,20 +20,38 @@ def bnpstream(*arguments, **options):
     )
 
 
-def test_demo_prints_a_table_and_writes_the_report(tmp_path):
+def test_demos_print_tables_and_write_reports(tmp_path):
     out = tmp_path / "new" / "folder"
-    for _ in range(2):  # again into the same folder
-        done = bnpstream("demo", "--out", str(out))
+    text, digits = (bnpstream("demo", name, "--out", str(out)) for name in ("text", "digits"))
+    for done in (text, digits):  # the second into the same folder
         assert done.returncode == 0, done.stderr
-    for part in ("clusters in order of weight", "NMI", "rows/s", "nats"):
-        assert part in done.stdout
-    assert f"report: {out / 'report.html'}" in done.stdout
+        assert f"report: {out / 'report.html'}" in done.stdout
+    for part in ("topics", "scipy.stats", "NMI", "nats, one-step-ahead"):
+        assert part in text.stdout
+    for part in ("clusters, largest first", "chosen by hand", "NMI", "rows/s", "nats"):
+        assert part in digits.stdout
     assert "data:image/png" in (out / "report.html").read_text()
     assert "weight" in bnpstream("clusters", str(out / "run")).stdout
 
 
-def test_demo_json_is_one_document(tmp_path):
+def test_text_is_the_default_and_the_report_has_its_numbers(tmp_path):
     done = bnpstream("demo", "--json", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["rows"] > 1500
+    assert result["topic_nmi"] > 0.5
+    assert len(result["topics"]) == result["n_topics"] > 8
+    shares = [topic["share"] for topic in result["topics"]]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
+    page = (tmp_path / "report.html").read_text()
+    assert f"{result['n_topics']} topics, {result['n_clusters']} clusters" in page
+    assert all(f"{share:.2%}" in page for share in shares)
+    assert f"{result['log_evidence_per_row']:.4g}" in page
+
+
+def test_digits_as_json_are_one_document(tmp_path):
+    done = bnpstream("demo", "digits", "--json", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["rows"] == 1797
@@ -44,11 +63,17 @@ def test_demo_json_is_one_document(tmp_path):
     assert weights == sorted(weights, reverse=True)
 
 
+def test_another_demo_is_a_usage_error(tmp_path):
+    done = bnpstream("demo", "dance", "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert "demo dance: give text or digits" in done.stderr
+
+
 def test_demo_without_matplotlib_says_what_to_install(tmp_path):
     hide = (
         "import importlib.util as u, sys; find = u.find_spec;"
         "u.find_spec = lambda name, *a: None if name == 'matplotlib' else find(name, *a);"
-        "sys.argv = ['bnpstream', 'demo', '--out', sys.argv[1]];"
+        "sys.argv = ['bnpstream', 'demo', 'digits', '--out', sys.argv[1]];"
         "from bnpstream.cli import app; app()"
     )
     done = subprocess.run(
@@ -61,7 +86,9 @@ def test_demo_without_matplotlib_says_what_to_install(tmp_path):
 
 
 def test_version_and_help():
-    assert bnpstream("--version").stdout.strip() == f"bnpstream {__version__}"
+    lines = bnpstream("--version").stdout.splitlines()
+    assert lines[0] == f"bnpstream {__version__}"
+    assert f"numpy {np.__version__}" in lines
     assert "demo" in bnpstream("--help").stdout
 
 

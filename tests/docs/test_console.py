@@ -29,7 +29,10 @@ def write_feed(path):
             file.write(f'{{"id": "d{i}", "time": "{time}", "text": "{" ".join(words)}"}}\n')
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/feeds.md", "docs/choosing.md"])
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", *(f"docs/{name}.md" for name in ("start", "recipes", "feeds", "choosing"))],
+)
 def test_shown_commands_run(page, tmp_path, request):
     shown = commands(ROOT / page)
     assert shown

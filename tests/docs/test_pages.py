@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,14 @@ def test_drawing_of_layers_is_the_contract():
 def test_every_decision_is_listed(index):
     listed = re.findall(r"\]\((?:decisions/)?(2[\w-]+\.md)\)", (ROOT / index).read_text())
     assert sorted(listed) == RECORDS
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (ROOT / "docs/reference.md").read_text()
+    listed = set(re.findall(r"^   (bnpstream[\w.]+)$", page, re.MULTILINE))
+    modules = {name.rpartition(".")[0] for name in listed}
+    for module in modules:
+        pytest.importorskip(module, reason=f"{module} needs an extra")
+        public = getattr(import_module(module), "__all__", [])
+        names = {f"{module}.{name}" for name in public if name not in ("__version__", "FORMATS")}
+        assert names <= listed, module

@@ -12,7 +12,7 @@ from bnpstream import Directional, DirichletMultinomial, DocumentMixture, Stream
 from bnpstream.engine import row_sample, topics
 from bnpstream.engine.row_sample import Memory, Words, row_keys
 from bnpstream.inference.topic_tree import joined, resized
-from bnpstream.inference.topic_units import Units, adapted
+from bnpstream.inference.topic_units import Units, adapted, evidence
 from bnpstream.inference.topics import (
     QUICK,
     damped,
@@ -137,6 +137,70 @@ def test_words_drawn_from_one_topic_stay_one_topic():
     rows, _ = drawn(400, n_topics=1)
     found = grouped(units_of(rows))
     assert found.n_topics == 1
+
+
+def few_texts(n_topics):
+    """Return 150 texts of 7 words, and their topics: words that one text has are left out."""
+    rng = np.random.default_rng(0)
+    base = 1.0 / np.arange(1, 1001)
+    words = rng.dirichlet(60.0 * base / base.sum() + 1e-9, size=n_topics)
+    labels = rng.integers(n_topics, size=150)
+    counts = np.stack([rng.multinomial(7, words[j]) for j in labels])
+    counts = counts[:, counts.sum(axis=0) > 1].astype(float)
+    return Units(csr_array(counts), counts.sum(axis=0) / counts.sum()), labels
+
+
+def test_few_texts_have_topics_though_the_joint_of_one_is_larger():
+    units, labels = few_texts(8)
+    found, one = grouped(units), adapted(units, np.zeros(150, np.int64), 1000.0)
+    assert found.log_joint < one.log_joint
+    assert adjusted_rand_score(labels, found.topics) > 0.5
+    assert grouped(few_texts(1)[0]).n_topics == 1
+
+
+def test_one_topic_is_no_answer_where_several_are_wanted():
+    units, _ = few_texts(1)
+    several = grouped(units, several=True)
+    assert several.n_topics > 1
+    counts = csr_array((units.tables.toarray() * 1.0).astype(np.int64))
+    model = StreamingMixture(n_topics=5).fit(counts)
+    assert np.unique(model.topic_labels_).size == 5
+
+
+def naive_evidence(units, found):
+    """Return the evidence of topics, unit by unit and word by word."""
+    x, z, m, c = units.tables.toarray(), found.topics, found.base, found.strength
+    n, n_topics = x.shape[0], found.n_topics
+    tables = np.zeros(m.size)
+    for j in range(n_topics):
+        for w, count in enumerate(x[z == j].sum(axis=0)):
+            tables[w] += sum(c * m[w] / (c * m[w] + i) for i in range(int(count)))
+    if n_topics == 1:
+        tables = x.sum(axis=0)
+    value = found.log_joint - sum(t * np.log(t / tables.sum()) for t in tables if t > 0)
+    best = -np.inf
+    for g in 2.0 ** np.arange(-6.0, 8.0):
+        each = sum(gammaln(g + t) - gammaln(g) for t in tables if t > 0)
+        all_words = g * np.count_nonzero(tables)
+        best = max(best, each + gammaln(all_words) - gammaln(all_words + tables.sum()))
+    value += best
+    for i in range(n if n_topics > 1 else 0):
+        odds = []
+        for j in range(n_topics):
+            others = (z == j) & (np.arange(n) != i)
+            T = x[others].sum(axis=0)
+            words = x[i] @ np.log((c * m + T) / (c * m.sum() + T.sum()))
+            odds.append(np.exp(words) * (others.sum() + 0.1))
+        value -= np.log(odds[z[i]] / sum(odds))
+    return value
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0], [0, 0, 1, 1, 2], [1, 0, 0, 1, 0]])
+def test_the_evidence_of_topics_is_that_of_the_formula(labels):
+    counts = np.random.default_rng(3).poisson(1.2, size=(5, 6)).astype(float) + np.eye(5, 6)
+    units = Units(csr_array(counts), np.full(6, 1.0 / 6.0))
+    found = adapted(units, np.array(labels), 7.0)._replace(strength=7.0)
+    assert evidence(units, found) == pytest.approx(naive_evidence(units, found), rel=1e-12)
 
 
 def test_a_joint_that_cannot_be_reached_is_given_up(corpus):

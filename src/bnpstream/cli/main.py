@@ -1,7 +1,11 @@
 """The commands and their options; the numerical stack loads only when a command runs."""
 
 import inspect
+import platform
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +18,8 @@ from bnpstream.cli.errors import reported
 from bnpstream.cli.options import Option, switch
 from bnpstream.runs.options import Plan
 
+STACK = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib", "pyarrow", "dask", "river")
+"""Packages whose versions a report of a problem should name."""
 STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich loads slowly
 app = typer.Typer(pretty_exceptions_enable=False, **STYLE)
 datasets = typer.Typer(help="List and download public text corpora.", **STYLE)
@@ -23,6 +29,10 @@ app.add_typer(datasets, name="datasets")
 def _show_version(asked: bool) -> None:
     if asked:
         typer.echo(f"bnpstream {__version__}")
+        typer.echo(f"Python {platform.python_version()}, {platform.platform()}")
+        for name in STACK:
+            with suppress(PackageNotFoundError):
+                typer.echo(f"{name} {installed(name)}")
         raise typer.Exit
 
 
@@ -31,7 +41,10 @@ def main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the versions of bnpstream and of what it uses, and exit.",
         ),
     ] = False,
 ) -> None:
@@ -96,7 +109,10 @@ def command(
 command(
     "demo",
     "demo",
-    "Stream scikit-learn's handwritten digits once and show what was found.",
+    "Cluster example data, print what was found and write a report.\n\n"
+    "text: descriptions of functions of the installed NumPy, SciPy and scikit-learn, with default "
+    "settings. digits: scikit-learn's handwritten digits, with settings chosen by hand.",
+    Option("name", str, "text or digits.", default="text", is_argument=True),
     Option("out", Path, "Folder for the run and its report.", default=Path("demo-out")),
     switch("as_json", "Print one JSON document.", "--json"),
 )
@@ -200,25 +216,45 @@ command(
 command(
     "serve",
     "serve",
-    "Show a run in the browser while it grows, and after; answer programs.\n\n"
-    "A process of its own that only reads the run directory: it cannot disturb what learns. "
-    "/metrics is for Prometheus, /openapi.json says what programs can ask.",
+    "Show a live page about a run in the browser; answer HTTP requests.\n\n"
+    "A separate process that only reads the run directory, so it cannot disturb learning. "
+    "/metrics is for Prometheus; /openapi.json describes the API.",
     o.RUN,
     Option(
         "host",
         str,
-        "Address to listen on; others than this machine need --token.",
+        "Address to listen on; any other than this machine needs --token.",
         default="127.0.0.1",
     ),
     Option("port", int, "Port; 0 for a free one.", default=8765, least=0),
-    switch("api", "Answer POST /predict and /novelty by the last checkpoint."),
+    switch("api", "Also answer POST /predict and /novelty, from the last checkpoint."),
+    switch("learn", "Learn the records posted to /learn, in a separate process."),
     Option(
         "token",
         str,
-        "What requests have to know: a bearer token, or a password.",
+        "Secret that requests must send, as bearer token or password.",
         "$BNPSTREAM_TOKEN, or none",
     ),
-    switch("log_json", "Write a line of JSON per request to standard error."),
+    switch("log_json", "Log requests as JSON lines to standard error."),
+    Alerts=(
+        Option(
+            "alert_size",
+            float,
+            "Alert when a new cluster reaches this many rows.",
+            "never",
+            least=0,
+        ),
+        Option(
+            "alert_within", str, "Time since its birth within which it must do so.", default="1d"
+        ),
+        Option(
+            "alert_novelty",
+            float,
+            "Alert when the stream's novelty exceeds this quantile of its own past.",
+            "never",
+        ),
+        Option("webhook", str, "URL to post alerts to.", "standard output only"),
+    ),
 )
 command(
     "bench",

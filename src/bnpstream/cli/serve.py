@@ -6,23 +6,30 @@ from pathlib import Path
 
 import typer
 
-from bnpstream.storage import read_config
+from bnpstream.storage import RunError, read_config
 
 
 def run_serve(
-    run: Path, host: str, port: int, api: bool, token: str | None, log_json: bool
-) -> None:
+    run: Path, host: str, port: int, api: bool, learn: bool, token: str | None, log_json: bool,
+    alert_size: float | None, alert_within: str, alert_novelty: float | None, webhook: str | None,
+) -> None:  # fmt: skip
     """Serve a run until a signal comes."""
-    from bnpstream.serve.app import ServeOptions, Server, Service  # needs starlette and uvicorn
+    from bnpstream.serve.alerts import AlertOptions  # here, as these need starlette and uvicorn
+    from bnpstream.serve.app import ServeOptions, Server, Service
 
     token = token or os.environ.get("BNPSTREAM_TOKEN") or None
-    options = ServeOptions(host, port, api, token, log_json)
-    read_config(run)
-    server = Server(Service(run, options), lambda address: _tell(run, address))
+    alerts = AlertOptions(alert_size, alert_within, alert_novelty, webhook)
+    options = ServeOptions(host, port, api, learn, token, log_json, alerts)
+    if not learn:
+        read_config(run)  # says what is wrong
+    service = Service(run, options)
+    server = Server(service, lambda address: _tell(run, address))
     with suppress(KeyboardInterrupt):  # the usual end
         server.run()
     if not server.started:
         raise OSError(f"--port {port}: cannot listen on {host}: give another, or 0 for a free one")
+    if service.failure:
+        raise RunError(f"{run}: {service.failure}: see above")
 
 
 def _tell(run: Path, address: str) -> None:

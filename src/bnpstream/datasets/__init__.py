@@ -4,6 +4,7 @@ from bnpstream.datasets.bars import bars, bars_components
 from bnpstream.datasets.base import Dataset
 from bnpstream.datasets.corpus import synthetic_corpus, synthetic_corpus_blocks
 from bnpstream.datasets.digits import digits
+from bnpstream.datasets.docstrings import Docstring, docstrings
 from bnpstream.datasets.download import FetchError
 from bnpstream.datasets.fetch import fetch
 from bnpstream.datasets.local import (
@@ -19,12 +20,14 @@ from bnpstream.datasets.prune import PrunedCorpus, prune_corpus
 
 __all__ = [
     "Dataset",
+    "Docstring",
     "FetchError",
     "PrunedCorpus",
     "bars",
     "bars_components",
     "data_directory",
     "digits",
+    "docstrings",
     "fetch",
     "find",
     "load_20news",

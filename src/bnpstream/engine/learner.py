@@ -1,4 +1,4 @@
-"""What a model leaves open is learnt from the stream: base measure and prior.
+"""Unset parameters are learnt from the stream: base measure and prior.
 
 From the first P rows, before any of them is absorbed: what clusters are like on the whole (words:
 their frequencies m; cells: centre and width), the scale of it (words: c in alpha = c m; cells: how

@@ -43,8 +43,8 @@ class CompilationNotice(event.Listener):
         if not self.said and loop.__module__.startswith("bnpstream."):
             self.said = True
             logger.warning(
-                "bnpstream compiles its loops for this machine: some 15 seconds, once; "
-                "they are kept on disk for the next time (bnpstream warmup does it beforehand)"
+                "bnpstream compiles its loops for this machine: about 15 seconds, once; they are "
+                "cached on disk (bnpstream warmup compiles ahead of time)"
             )
 
     def on_end(self, event: Any) -> None:

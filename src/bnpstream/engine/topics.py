@@ -366,15 +366,15 @@ class TopicFinder:
         base = share / share.sum()
         n = words.indptr.size - 1
         counts = csr_array((common.values, columns, common.indptr), shape=(n, used.size))
-        units = Units(counts, base)
+        units, several = Units(counts, base), (self.n_topics or 1) > 1
         if ids is None:
             units = Units(tables_of(counts, base, strength), base)
-            grouping = grouped(units, effort=effort)
+            grouping = grouped(units, effort=effort, several=several)
             if grouping is not None and grouping.n_topics == 1:
                 grouping = few_apart(units, grouping, masses)
         else:
             least = separate_evidence(counts, ids, base, strength)
-            grouping = grouped(units, least, effort=effort)
+            grouping = grouped(units, least, effort=effort, several=several)
             if grouping is not None and grouping.n_topics > np.unique(ids).size:
                 return None  # topics are the coarser level
         if grouping is None:

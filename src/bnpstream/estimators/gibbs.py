@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bnpstream.engine import require_whole, resolve_likelihood, resolve_prior
 from bnpstream.estimators.base import MixtureEstimator, matching_columns
 from bnpstream.inference import gibbs
+from bnpstream.inference.convergence import effective_size, rhat
 from bnpstream.inference.tree import MergeTree, merge_tree
 from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.passes.steps import NEGLIGIBLE
@@ -65,8 +66,8 @@ class GibbsMixture(MixtureEstimator):
         The kept assignment with the largest log likelihood.
     rhat_, ess_ : dict
         Split R-hat and effective sample size of "log_likelihood" and "n_clusters" over the kept
-        draws, by ArviZ; nan where a trace is constant or too short. Several chains whose R-hat is
-        above 1.1 over 50 or more kept draws have not mixed, and `fit` warns.
+        draws, as in Vehtari et al. (2021); nan if a trace is constant or too short. Several chains
+        with an R-hat above 1.1 over 50 or more kept draws have not mixed, and `fit` warns.
 
     Examples
     --------
@@ -138,25 +139,21 @@ class GibbsMixture(MixtureEstimator):
         )
         best = np.argmax(self.log_likelihood_[:, -n_kept:])
         self.labels_ = self.assignments_.reshape(-1, len(batch))[best]
-        from arviz_stats.base import array_stats  # a second to import: only where it is needed
-
         described = {"log_likelihood": self.log_likelihood_, "n_clusters": self.n_clusters_}
-        axes = {"chain_axis": 0, "draw_axis": 1}
         last = {name: trace[:, -n_kept:].astype(float) for name, trace in described.items()}
-        with np.errstate(invalid="ignore"):  # a constant trace has no R-hat: nan
-            self.rhat_ = {name: float(array_stats.rhat(x, **axes)) for name, x in last.items()}
-            self.ess_ = {name: float(array_stats.ess(x, **axes)) for name, x in last.items()}
+        self.rhat_ = {name: rhat(trace) for name, trace in last.items()}
+        self.ess_ = {name: effective_size(trace) for name, trace in last.items()}
         if n_chains > 1 and n_kept >= FEW_DRAWS:
             self._warn_of_chains_apart()
         return self
 
     def _warn_of_chains_apart(self) -> None:
         """Warn if chains have not mixed."""
-        bad = {name: rhat for name, rhat in self.rhat_.items() if rhat > LARGEST_RHAT}
+        bad = {name: found for name, found in self.rhat_.items() if found > LARGEST_RHAT}
         if bad:
             said = " and ".join(
-                f"R-hat of {name} is {rhat:.3g} (effective sample size {self.ess_[name]:.3g})"
-                for name, rhat in bad.items()
+                f"R-hat of {name} is {found:.3g} (effective sample size {self.ess_[name]:.3g})"
+                for name, found in bad.items()
             )
             warnings.warn(
                 f"the chains have not mixed: {said}, more than {LARGEST_RHAT}; give more n_sweeps, "

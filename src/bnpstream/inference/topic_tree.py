@@ -17,6 +17,8 @@ from bnpstream.kernels.arrays import Integers
 from bnpstream.kernels.words.topics import topic_evidence
 from bnpstream.likelihoods.word_pool import WordPool
 
+START = 0.2
+"""c1 with which topics live, as a share of the tables of one."""
 LOOSER = 24
 """How often c1 is halved at most, until two halves of a topic live side by side."""
 
@@ -34,9 +36,12 @@ def resized(units: Units, found: Grouping, n_topics: int) -> Grouping:
         Topics wanted; there are no more than units.
     """
     if n_topics < found.n_topics:
-        return joined(units, found, n_topics)
-    topics = _split(units, found, min(n_topics, found.topics.size))
-    return adapted(units._replace(base=found.base), topics, found.strength)
+        other = joined(units, found, n_topics)
+    else:
+        topics = _split(units, found, min(n_topics, found.topics.size))
+        other = adapted(units._replace(base=found.base), topics, found.strength)
+    loose = START * float(units.tables.sum()) / other.n_topics  # with more, one would take all rows
+    return other._replace(strength=min(other.strength, loose))
 
 
 def joined(units: Units, found: Grouping, n_topics: int | None = None) -> Grouping:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import gammaln, psi
+from scipy.special import gammaln, logsumexp, psi
 
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.kernels.words.topics import NOTHING, settle_units, topic_evidence
@@ -107,6 +107,52 @@ def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
             while at < MOST and (other := joint(at + step)) > value:
                 at, value = at + step, other
     return Grouping(topics, float(np.exp(at)), base, value + seats)
+
+
+def evidence(units: Units, found: Grouping) -> float:
+    """Return the log evidence of topics, given c1 alone.
+
+    The joint is that of the best m and of one topic per unit. Here m is integrated out, by a
+    symmetric Dirichlet over the tables that topics drew from it, and so is the topic of every unit
+    given all others,
+
+        log joint + log p(tables) - max_m log p(tables | m) - sum_i log p(z_i | z_-i).
+    """
+    drawn = np.asarray(units.tables.sum(axis=0)).ravel()
+    doubt = 0.0
+    if found.n_topics > 1:
+        sums = units.sums(found.topics, found.n_topics)
+        alpha = (found.strength * found.base)[:, None]
+        drawn = (alpha * (psi(alpha + sums) - psi(alpha))).sum(axis=1)
+        doubt = _doubt(units, found, alpha, sums)
+    drawn = drawn[drawn > 0.0]
+    if drawn.size == 0:
+        return found.log_joint
+    best = float(drawn @ np.log(drawn / drawn.sum()))
+    return found.log_joint + _spread(drawn) - best + doubt
+
+
+def _spread(tables: Floats) -> float:
+    """Return the log evidence of tables under a symmetric Dirichlet, its strength at its best."""
+    each = 2.0 ** np.arange(-6.0, 8.0)[:, None]
+    words = (gammaln(each + tables) - gammaln(each)).sum(axis=1)
+    every = each[:, 0] * tables.size
+    return float((words + gammaln(every) - gammaln(every + tables.sum())).max())
+
+
+def _doubt(units: Units, found: Grouping, alpha: Floats, sums: Floats) -> float:
+    """Return - sum_i log p(z_i | z_-i), by the scores with which units are moved."""
+    rows, n, J = units.tables, found.topics.size, found.n_topics
+    at, sizes, totals = found.topics, np.bincount(found.topics, minlength=J), sums.sum(axis=0)
+    lengths, A = np.asarray(rows.sum(axis=1)).ravel(), alpha.sum()
+    scores: Any = rows @ np.log(alpha + sums) - lengths[:, None] * np.log(A + totals)
+    scores += np.log(sizes + FRESH)
+    unit, word = np.repeat(np.arange(n), np.diff(rows.indptr)), rows.indices
+    left = np.maximum(sums[word, at[unit]] - rows.data, 0.0)
+    home = np.bincount(unit, rows.data * np.log(alpha[word, 0] + left), n)
+    home -= lengths * np.log(A + totals[at] - lengths)
+    scores[np.arange(n), at] = home + np.log(sizes[at] - 1.0 + FRESH)
+    return float((logsumexp(scores, axis=1) - scores[np.arange(n), at]).sum())
 
 
 def _shares(tables: Floats) -> Floats:

@@ -16,9 +16,10 @@ with T_j the summed tables of topic j and a Dirichlet process of concentration o
 joint is climbed from the top: all topics are cut at random, units move to the topic with the best
 score, and c1 and m follow by the joint itself, again and again until it falls. Pairs of topics are
 joined while that raises the joint. At last the topics found are halved and settled again with a
-stiff base measure (4 c1), in which only topics that many units share survive. The number of topics
-is where the joint is largest. Seating the heaviest units first, one after the other, ends thousands
-of nats below.
+stiff base measure (4 c1), in which only topics that many units share survive. Whatever was found
+is compared with a single topic by its evidence (`evidence`): the joint alone takes the m that fits
+best as given, which favors one topic, and counts a unit that fits two topics as if it fitted one.
+Seating the heaviest units first, one after the other, ends thousands of nats below.
 """
 
 from typing import NamedTuple
@@ -28,8 +29,8 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, psi
 
 from bnpstream.inference.odds import Odds, pool_of
-from bnpstream.inference.topic_tree import joined
-from bnpstream.inference.topic_units import Grouping, Units, adapted, moved
+from bnpstream.inference.topic_tree import START, joined
+from bnpstream.inference.topic_units import Grouping, Units, adapted, evidence, moved
 from bnpstream.inference.tree import best_joins
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import MixtureState, Model
@@ -48,10 +49,10 @@ class Effort(NamedTuple):
 
 THOROUGH, QUICK = Effort(4, 3, 1), Effort(8, 1, 0)
 MOST_TOPICS = 512
-LEAST_LOOKED = 16
+LEAST_LOOKED = 64
 """Topics below which the joint may fall and rise again."""
-START = 0.2
-"""c1 with which topics are settled first, as a share of the tables of one."""
+SETTLING = 0.01
+"""What joining topics and settling them again may add, as a share of the joint."""
 STIFF = 4.0
 """What c1 is multiplied by when topics are settled again."""
 FEW, NEARLY_ALL, LEAST_ROWS = 256, 0.9, 5.0
@@ -92,20 +93,24 @@ def grouped(
     least: float = -np.inf,
     most: int = MOST_TOPICS,
     effort: Effort = THOROUGH,
+    several: bool = False,
 ) -> Grouping | None:
-    """Return the topics of units, as many as the joint asks for.
+    """Return the topics of units, as many as the evidence asks for.
 
     Parameters
     ----------
     units : Units
         What is grouped.
     least : float
-        A joint that must be reached; None is returned as soon as there is no hope of it, or if
-        the joint still rises with the largest number of topics.
+        The joint, given m, of another explanation, which the evidence must reach; None is returned
+        as soon as there is no hope of it, or if the joint still rises with the largest number of
+        topics.
     most : int
         Topics at most, before they are settled again.
     effort : Effort
         What it may take.
+    several : bool
+        Whether one topic is not an answer.
     """
     n, n_tables = units.tables.shape[0], max(float(units.tables.sum()), 1.0)
     rng, order = np.random.default_rng(0), units.order
@@ -120,7 +125,8 @@ def grouped(
         elif size >= LEAST_LOOKED:
             break
         gain = max(current.log_joint - before, 0.0) / np.log2(parts)
-        if size >= LEAST_LOOKED and best.log_joint + gain * np.log2(most / size) < least:
+        hoped = best.log_joint + gain * np.log2(most / size) + SETTLING * abs(best.log_joint)
+        if size >= LEAST_LOOKED and hoped < least:
             return None
     else:
         if least > -np.inf and size > 1:
@@ -130,9 +136,15 @@ def grouped(
         topics = _cut(starts[-1].topics, 2, rng)
         strength = START * n_tables / (2 * starts[-1].n_topics)
         starts.append(_settled(units, topics, strength, starts[-1].base, order))
-    polished = [_polished(units, start, effort.n_rounds, order, rng) for start in starts]
-    best = max([one, *polished], key=lambda found: found.log_joint)
-    return best if best.log_joint >= least else None
+    if best.n_topics < LEAST_LOOKED and best is not current:
+        starts.append(current)
+    found = [_polished(units, start, effort.n_rounds, order, rng) for start in starts]
+    found = [other for other in found if other.n_topics > 1] or [current if several else one]
+    best = max(found, key=lambda other: other.log_joint)
+    ours, alone = evidence(units, best), evidence(units, one)
+    if not several and alone >= ours:
+        best, ours = one, alone
+    return best if ours >= least + alone - one.log_joint else None  # given m, as `least` is
 
 
 def _polished(

@@ -5,6 +5,10 @@ from typing import Any
 
 import orjson
 
+_CONTROLS = dict.fromkeys(
+    (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+) | dict.fromkeys(map(ord, "\t\n\r"), " ")
+"""Characters that are not shown but change how others are: among them the direction of text."""
 LONGEST_WORD = 40
 LONGEST_EXCERPT = 200
 LONGEST_SETTING = 400
@@ -84,13 +88,16 @@ def duration(seconds: float) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Return text that has at most so many characters.
+    r"""Return text that has at most so many characters, all of which can be seen.
 
     Examples
     --------
     >>> shorten("a long word", 7)
     'a long…'
+    >>> shorten("one\ntwo", 7)
+    'one two'
     """
+    text = text[: length + 1].translate(_CONTROLS)
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 

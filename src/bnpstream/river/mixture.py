@@ -19,32 +19,32 @@ FACE = " for river"
 
 
 class StreamingMixture(Clusterer):
-    """Cluster records one by one, with as many clusters as the data ask for.
+    """Cluster records one by one, with as many clusters as the data call for.
 
-    ADF-NRM over dicts of features, which may appear and vanish. Counts, as of words, are documents
-    over a vocabulary that grows; other numbers are Gaussian columns, and one that is not in a
-    record is a missing cell, which is integrated out. The first `prefix_rows` records are kept;
-    they decide what kind of records these are, and what is expected of a feature before clusters
-    are known. Until there are so many, answers come from a throw-away model of those there are.
+    ADF-NRM over dicts of features, which may appear and vanish. Counts, such as word counts, are
+    documents over a growing vocabulary; other numbers are Gaussian columns, and a feature that is
+    absent from a record is a missing cell, which is integrated out. The first `prefix_rows` records
+    are kept to learn the kind of records and the base measure; until there are enough, a
+    provisional model of them answers.
 
     Parameters
     ----------
     prior : Prior or {"dp", "nig", "ngg", "stable", "py"}
-        How clusters arise. What a name leaves open is learnt after P, 2P, 4P... records, P being
-        `prefix_rows`.
+        Prior over partitions. Parameters of a prior given by name are learnt after P, 2P, 4P...
+        records, where P is `prefix_rows`.
     likelihood : {"auto", "counts", "gaussian"}
-        What features are. "auto": counts if all values of the first records are whole numbers and
-        none is negative or missing, as those of `BagOfWords`; else Gaussian. Whole numbers that
-        count nothing, as ages, need "gaussian".
+        Kind of features. "auto": counts if all values of the first records are non-negative whole
+        numbers and none is missing, as from `BagOfWords`; otherwise Gaussian. Whole numbers that
+        are not counts, such as ages, need "gaussian".
     new_cluster_threshold : float, optional
-        A record opens a cluster if the new cluster's responsibility is larger. Default .1, or the
-        prior's discount where that is larger.
+        A record opens a new cluster if the responsibility of the new cluster exceeds this. Default
+        .1, or the discount of the prior if that is larger.
     min_responsibility : float
-        The cut: a cluster takes part in a record only if its score is at least this fraction of the
-        best one's.
+        A cluster takes a share of a record only if its score is at least this fraction of the best
+        score.
     prefix_rows : int
-        Records that base measures are taken from. A number that appears later is first used when
-        a tenth as many values of it have been seen.
+        Initial records used to learn unset parameters. A number that appears later is first used
+        when a tenth as many of its values have been seen.
     max_responsibilities, prune_threshold, revisit, n_revisits, tol, keep_sites, \
 merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine, half_life
         As in `bnpstream.StreamingMixture`.
@@ -139,11 +139,11 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
             self._stream.absorb(records, w, t)
 
     def finish(self) -> None:
-        """Revisit what is left in the window and freeze it: the stream has ended, or pauses."""
+        """Revisit the rows left in the window and freeze them: the stream has ended, or pauses."""
         self._stream.finish()
 
     def predict_one(self, x: Record) -> int:
-        """Return the id of the likeliest cluster; 0, the first one's, before there is any.
+        """Return the id of the most likely cluster; 0 before the first record.
 
         Ids are stable once there are `prefix_rows` records.
         """
@@ -153,7 +153,7 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
         return int(posterior.ids[posterior.best(self._stream.view([x]))[0]])
 
     def predict_proba_one(self, x: Record) -> dict[int, float]:
-        """Return the responsibility of every cluster by id; a new one is left out."""
+        """Return the responsibility of every cluster by id, without a new cluster."""
         if self._stream.phase is Phase.EMPTY:
             return {}
         posterior = self._stream.posterior
@@ -161,7 +161,7 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
         return dict(zip(posterior.ids.tolist(), shares.tolist(), strict=True))
 
     def score_one(self, x: Record) -> float:
-        """Return the log predictive of a record, a new cluster included; NaN before any record."""
+        """Return the log predictive of a record, including a new cluster; NaN before any record."""
         if self._stream.phase is Phase.EMPTY:
             return math.nan
         return float(self._stream.posterior.log_predictives(self._stream.view([x]))[0])

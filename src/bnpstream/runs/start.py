@@ -1,7 +1,8 @@
 """Beginning a run in a directory, or going on with one."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -90,6 +91,17 @@ def start(
         return _go_on(folder, options)
     check_times(options.model, options.source.time_field)
     source = open_source(list(options.paths), options.source, **_ways(options))
+    with _closed_on_error(source):
+        return _begin(folder, options, source, check)
+
+
+def _begin(
+    folder: Path | None,
+    options: RunOptions,
+    source: Source,
+    check: Callable[[Mixture], None] | None,
+) -> Feed:
+    """Return the feed of a new run."""
     if (options.model.passes or 1) > 1 and not source.replayable:
         raise OptionError(
             f"--passes {options.model.passes} goes over all records again, and {source} cannot be "
@@ -124,7 +136,26 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
     sharing = _sharing_of(folder, config, options.sharing)
     begun_with: list[str] = config["source"]["paths"]
     source = open_source(list(options.paths) or begun_with, saved, schema, **_ways(options))
-    _check_identity(folder, source, config["source"])
+    with _closed_on_error(source):
+        _check_identity(folder, source, config["source"])
+        return _resumed(folder, model_options, source, sharing)
+
+
+@contextmanager
+def _closed_on_error(source: Source) -> Iterator[None]:
+    """Close a source if what is inside fails."""
+    try:
+        yield
+    except BaseException:
+        source.close()
+        raise
+
+
+def _resumed(
+    folder: Path, model_options: ModelOptions, source: Source, sharing: Sharing | None
+) -> Feed:
+    """Return the feed of a run that goes on with its source."""
+    schema = source.schema
     if not has_checkpoint(folder):
         with intact(folder / "config.json"):
             model = make_model(model_options, schema.kind, schema.ngrams)

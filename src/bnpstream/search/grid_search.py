@@ -230,19 +230,19 @@ def replicate(
 ) -> list[Point]:
     """Fit the same model several times, to see how much is chance.
 
-    Every replicate learns the rows in an order of its own; an estimator with a `random_state` gets
-    another one too.
+    Every replicate learns the rows in a different random order; an estimator with a `random_state`
+    also gets a different one.
 
     Parameters
     ----------
     estimator : estimator
-        What is fitted, with `score_samples`.
+        The estimator to fit; it needs `score_samples`.
     X : array-like, sparse, data frame or list of documents
         Rows to learn from.
     held_out : like X
         Rows to predict.
     seeds : iterable of int
-        One a replicate.
+        One seed per replicate.
     n_jobs, mapper
         As in `grid_search`.
 

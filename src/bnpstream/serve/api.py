@@ -172,9 +172,7 @@ async def records_of(request: Request) -> list[Any]:
     if not isinstance(values, list):
         raise RefusedError(400, 'send {"records": [...]}: a list of records')
     if not 1 <= len(values) <= MOST_ROWS:
-        raise RefusedError(
-            400 if not values else 413, f"there are {len(values)} records: send 1 to {MOST_ROWS}"
-        )
+        raise RefusedError(400, f"there are {len(values)} records: send 1 to {MOST_ROWS}")
     return values
 
 

@@ -1,12 +1,13 @@
 """The server: what is asked under which path, and the task that watches the run."""
 
 import asyncio
+import signal
 import sys
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,27 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bnpstream.runs.options import OptionError
-from bnpstream.serve.api import Answers, RefusedError
+from bnpstream.serve.alerts import AlertOptions, Alerts
+from bnpstream.serve.api import PATIENCE, Answers, RefusedError, records_of
 from bnpstream.serve.events import Hub
 from bnpstream.serve.guard import Guard, TooLargeError, answer, is_loopback, problem
+from bnpstream.serve.inbox import Inbox
+from bnpstream.serve.learner import Learner
 from bnpstream.serve.metrics import Metrics
 from bnpstream.serve.openapi import openapi
 from bnpstream.serve.pages import Pages, now_document
 from bnpstream.serve.watch import Watch
+from bnpstream.storage import RunError
 
 LOOK_SECONDS = 1.0
 """Between two looks at the run directory."""
 MOST_STREAMS = 200
 """Pages that may be open at a time."""
 MOST_CONNECTIONS = 512
+ACK_SECONDS = 0.2
+"""Between two looks for a checkpoint that somebody waits for."""
+SHOWN_BIRTHS = 20
+"""New clusters that a page is told of at a time."""
 TYPES = {"style.css": "text/css", "script.js": "text/javascript"}
 
 
@@ -43,8 +52,10 @@ class ServeOptions:
     host: str = "127.0.0.1"
     port: int = 8765
     api: bool = False
+    learn: bool = False
     token: str | None = None
     log_json: bool = False
+    alerts: AlertOptions = field(default_factory=AlertOptions)
 
     def __post_init__(self) -> None:
         if not is_loopback(self.host) and not self.token:
@@ -70,8 +81,12 @@ class Service:
         self.watch, self.hub = Watch(folder), Hub()
         self.pages, self.answers = Pages(self.watch), Answers(self.watch)
         self.metrics = Metrics(self.watch, self.hub)
+        self.alerts = Alerts(options.alerts)
+        self.inbox = Inbox(folder) if options.learn else None
+        self.learner: Learner | None = None
+        self.failure = ""
+        """Why the server had to end."""
         self._told: dict[str, Any] = {}
-        self._births = 0
 
     def app(self) -> Guard:
         """Return the application."""
@@ -96,6 +111,8 @@ class Service:
         if self.options.api:
             routes.append(self._route("/predict", self.answers.predict, "POST"))
             routes.append(self._route("/novelty", self.answers.novelty, "POST"))
+        if self.inbox is not None:
+            routes.append(self._route("/learn", self._learn, "POST"))
         made = Starlette(
             routes=routes,
             lifespan=self._lifespan,
@@ -171,10 +188,41 @@ class Service:
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     async def _openapi(self, request: Request) -> Response:
-        return answer(openapi(with_predict=self.options.api, with_learn=False))
+        return answer(openapi(with_predict=self.options.api, with_learn=self.options.learn))
+
+    async def _learn(self, request: Request) -> Response:
+        """Append records to the log; answer when they are on disk, or in a checkpoint."""
+        assert self.inbox is not None
+        ack = request.query_params.get("ack", "logged")
+        if ack not in ("logged", "checkpoint"):
+            raise RefusedError(400, f"ack is {ack[:40]!r}: give logged or checkpoint")
+        values = await records_of(request)
+        try:
+            logged = await asyncio.to_thread(self.inbox.append, values)
+        except RunError as error:
+            raise RefusedError(503, str(error)) from error
+        is_in = ack == "logged" or await self._until_saved(logged.behind)
+        document = {
+            "logged": logged.new,
+            "known": logged.known,
+            "records": logged.behind,
+            "checkpoint": ack == "checkpoint" and is_in,
+        }
+        return answer(document, 200 if is_in else 202)
+
+    async def _until_saved(self, behind: int) -> bool:
+        """Wait until a checkpoint has so many records; return whether that was in time."""
+        until = time.monotonic() + PATIENCE
+        while await asyncio.to_thread(self.watch.records_saved) < behind:
+            if time.monotonic() > until:
+                return False
+            await asyncio.sleep(ACK_SECONDS)
+        return True
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        if self.inbox is not None:
+            self.learner = Learner(self.watch.folder, self.inbox.path)
         task = asyncio.create_task(self._follow())
         try:
             yield
@@ -183,10 +231,16 @@ class Service:
             with suppress(asyncio.CancelledError):
                 await task
             self.answers.close()
+            if self.learner is not None:
+                await asyncio.to_thread(self.learner.stop)
 
     async def _follow(self) -> None:
         """Look at the run directory again and again, and tell what is new."""
         while True:
+            if self.learner is not None and self.learner.ended is not None:
+                self.failure = f"the process that learns has ended, with {self.learner.ended}"
+                signal.raise_signal(signal.SIGTERM)
+                return
             try:
                 await self._look()
             except Exception:  # a dashboard goes on: the next look may be luckier
@@ -194,22 +248,26 @@ class Service:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:
-        await asyncio.to_thread(self.watch.look)
-        if await asyncio.to_thread(self.watch.load):
-            await asyncio.to_thread(self.watch.look)
-            assert self.watch.snapshot is not None
-            self.hub.publish("checkpoint", {"version": self.watch.snapshot.version})
+        watch, alerts = self.watch, self.alerts
+        await asyncio.to_thread(watch.look)
+        alerts.births(watch.births, time.time())
+        if watch.births:
+            latest = [birth._asdict() for birth in watch.births[-SHOWN_BIRTHS:]]
+            self.hub.publish("births", {"births": latest})
+        found = alerts.strange(watch)
+        if await asyncio.to_thread(watch.load):
+            assert watch.snapshot is not None
+            self.hub.publish("checkpoint", {"version": watch.snapshot.version})
+            found += alerts.grown(watch.snapshot, time.time())
             if self.options.api:
                 await self.answers.warm_up()
-        now = self.watch.now.document()
+        now = watch.now.document()
         if now != self._told:
             self._told = now
-            self.hub.publish("now", now_document(self.watch))
-        born = now["events"].get("birth", 0)
-        if born > self._births > 0:
-            fresh = list(self.watch.births)[-(born - self._births) :]
-            self.hub.publish("births", {"births": [birth._asdict() for birth in fresh]})
-        self._births = born
+            self.hub.publish("now", now_document(watch))
+        for alert in found:
+            stamp = {"run": str(watch.folder), "rows": watch.now.rows, "time": time.time()}
+            await asyncio.to_thread(alerts.send, alert | stamp)
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:

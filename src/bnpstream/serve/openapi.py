@@ -10,8 +10,13 @@ Document = dict[str, Any]
 ERROR = {"description": "What is wrong, and what to do.", "content": {
     "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}  # fmt: skip
 RECORD: Document = {
-    "description": "A record as the run's source has them: an object with its fields, or a text.",
-    "anyOf": [{"type": "object"}, {"type": "string"}],
+    "description": "A record as the run's source has them: an object with its fields, or a text. "
+    "What cannot be used is answered by an error of its own.",
+}
+WITH_ID: Document = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"id": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
 }
 
 
@@ -37,7 +42,7 @@ def openapi(*, with_predict: bool, with_learn: bool) -> Document:
         paths["/predict"] = _post("Where records belong.", "Predictions")
         paths["/novelty"] = _post("How likely records are of no cluster so far.", "Predictions")
     if with_learn:
-        learn = _post("Append records to the log that is learnt from.", "Learnt", required=["id"])
+        learn = _post("Append records to the log that is learnt from.", "Learnt", WITH_ID)
         learn["post"]["parameters"] = [{
             "name": "ack", "in": "query", "description": "Answer when records are in the log, or "
             "when a checkpoint has them.",
@@ -102,9 +107,8 @@ def _get(about: str, name: str, *parameters: Document) -> Document:
     return {"get": {"summary": about, "parameters": list(parameters), "responses": responses}}
 
 
-def _post(about: str, name: str, required: list[str] | None = None) -> Document:
+def _post(about: str, name: str, record: Document = RECORD) -> Document:
     """Return a question with records."""
-    record = RECORD if required is None else {"type": "object", "required": required}
     records = {"type": "array", "items": record, "minItems": 1, "maxItems": MOST_ROWS}
     body = {"application/json": {"schema": _object({"records": records})}}
     codes = ("400", "408", "413", "415", "503")

@@ -79,7 +79,9 @@ class Pages:
                 "one_topic.html",
                 snapshot,
                 topic=topic,
-                river=river_of(about, [_of_cluster(about, one) for one in clusters], "clusters"),
+                river=river_of(
+                    about, [_of_cluster(about, one) for one in clusters], "clusters", members
+                ),
                 rows=_rows(about, clusters[:IN_TOPIC]),
             )
 
@@ -137,7 +139,9 @@ class Pages:
 
 def _parts(about: RunDescription) -> dict[str, Any]:
     """Return what the first page shows of a checkpoint."""
-    young = sorted(about.clusters, key=lambda cluster: (-(cluster.born or 0), -cluster.id))
+    # A row that is shared out opens clusters that never come to hold one of their own.
+    held = [cluster for cluster in about.clusters if cluster.size >= 1.0] or about.clusters
+    young = sorted(held, key=lambda cluster: (-(cluster.born or 0), -cluster.id))
     return {
         "river": river_of(about, _series(about), "topics" if about.topics else "clusters"),
         "topics": topic_rows(about),

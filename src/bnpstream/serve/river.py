@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bnpstream.kernels.arrays import Floats
+from bnpstream.mixture import Event
 from bnpstream.plots.events import count_events
 from bnpstream.report.charts import DRAWN
-from bnpstream.report.phrases import percent, whole
+from bnpstream.report.phrases import percent, whole, word
 from bnpstream.runs.description import RunDescription
 
 BANDS = 8
@@ -55,8 +56,22 @@ class River:
         return max(len(self.ends) - 1, 1)
 
 
-def river_of(run: RunDescription, series: list[Series], whose: str) -> River | None:
-    """Return the river of some topics or clusters, the heaviest first; None if nothing flowed."""
+def river_of(
+    run: RunDescription, series: list[Series], whose: str, ids: set[int] | None = None
+) -> River | None:
+    """Return a river, as wide everywhere as its share of the stream; None if nothing flowed.
+
+    Parameters
+    ----------
+    run : RunDescription
+        The run.
+    series : list of Series
+        Topics or clusters, the heaviest first.
+    whose : str
+        What they are.
+    ids : set of int, optional
+        Clusters whose events are shown; all by default.
+    """
     if not run.bin_ends or not series:
         return None
     trends = np.array([one.trend for one in series], dtype=float)
@@ -67,14 +82,15 @@ def river_of(run: RunDescription, series: list[Series], whose: str) -> River | N
     if rest:
         shown.append(Series("", f"{whole(len(rest))} others", ()))
         flows = np.vstack([flows, trends[BANDS:].sum(axis=0)])
-    totals = trends.sum(axis=0)
-    shares = flows / np.maximum(totals, 1.0)
-    edges = np.vstack([np.zeros(len(totals)), np.cumsum(shares, axis=0)]) * HEIGHT
+    shares = flows / np.diff(run.bin_ends, prepend=0)
+    tops = np.vstack([np.zeros(shares.shape[1]), np.cumsum(shares, axis=0)])
+    widest = tops[-1].max()
+    edges = HEIGHT * (tops + (widest - tops[-1]) / 2) / widest
     overall = flows.sum(axis=1) / trends.sum()
     bands = [
         Band(
             one.link,
-            one.name,
+            word(one.name),
             i if one.link else BANDS,
             _band(edges[i], edges[i + 1]),
             float(overall[i]),
@@ -84,7 +100,8 @@ def river_of(run: RunDescription, series: list[Series], whose: str) -> River | N
     ]
     largest = ", ".join(f"{band.name} {percent(band.share)}" for band in bands[:3])
     words = f"River: shares of {len(bands)} {whose} along {whole(run.rows)} rows; {largest}."
-    return River(bands, _strips(run), run.bin_ends, words)
+    events = [event for event in run.cluster_events if ids is None or ids & {event.id, event.into}]
+    return River(bands, _strips(run.bin_ends, events), run.bin_ends, words)
 
 
 def _band(top: Floats, bottom: Floats) -> str:
@@ -103,9 +120,9 @@ def _band(top: Floats, bottom: Floats) -> str:
     return f"M{'L'.join([*there, *back])}Z"
 
 
-def _strips(run: RunDescription) -> list[tuple[str, int, str]]:
+def _strips(ends: list[int], events: list[Event]) -> list[tuple[str, int, str]]:
     """Return what happened to clusters, bin by bin, as bars."""
-    counts = count_events(run.bin_ends, run.cluster_events)
+    counts = count_events(ends, events)
     strips = []
     for kind in DRAWN:
         own = np.asarray(counts.get(kind, ()), dtype=float)

@@ -11,6 +11,7 @@ from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.storage import RunError, checkpoint_path, is_run
 from bnpstream.storage.files import writer_of
 from bnpstream.storage.logs import Tail
+from bnpstream.storage.tensors import read_document
 
 FEATURES = 20
 """Words or columns of every cluster."""
@@ -24,8 +25,6 @@ TRACE_BYTES = 1 << 17
 """Of the trace that is read when watching begins."""
 SHARE_OF_LOADING = 0.2
 """Of all time, what loading checkpoints may take."""
-LATELY = 30
-"""Clusters born last that are remembered."""
 
 
 class Point(NamedTuple):
@@ -100,8 +99,8 @@ class Watch:
         As of the last look.
     points : deque of Point
         The past, the last at the end.
-    births : deque of Birth
-        The last ones.
+    births : list of Birth
+        Those since the look before.
     snapshot : Snapshot or None
         The last checkpoint that could be loaded.
     problem : str
@@ -112,13 +111,14 @@ class Watch:
         self.folder = folder
         self.now = Now()
         self.points: deque[Point] = deque(maxlen=POINTS)
-        self.births: deque[Birth] = deque(maxlen=LATELY)
+        self.births: list[Birth] = []
         self.snapshot: Snapshot | None = None
         self.problem = ""
         self._trace, self._lineage = self._tails()
         self._last: dict[str, Any] = {}
         self._events: Counter[str] = Counter()
         self._load_after = 0.0
+        self._has_looked = False
 
     def _tails(self) -> tuple[Tail, Tail]:
         return (
@@ -136,12 +136,12 @@ class Watch:
         is_cut, events = self._lineage.read()
         if is_cut:
             self._events.clear()
-            self.births.clear()
-        for event in events:
-            if event.get("level", "cluster") == "cluster":
-                self._events[event["kind"]] += 1
-                if event["kind"] == "birth":
-                    self.births.append(Birth(event["id"], event["n_observations"]))
+        own = [event for event in events if event.get("level", "cluster") == "cluster"]
+        is_past = is_cut or not self._has_looked
+        born = [] if is_past else [event for event in own if event["kind"] == "birth"]
+        self.births = [Birth(event["id"], event["n_observations"]) for event in born]
+        self._events.update(event["kind"] for event in own)
+        self._has_looked = True
         self.now = self._now()
 
     def _add_point(self, record: dict[str, Any]) -> None:
@@ -208,6 +208,14 @@ class Watch:
             }
         )
 
+    def records_saved(self) -> int:
+        """Return how many records the last checkpoint has, as it is on disk."""
+        try:
+            document = read_document(checkpoint_path(self.folder))
+        except RunError:  # none so far, or renamed at this moment
+            return 0
+        return int(document["rows"] + document["rejects"])
+
     def load(self) -> bool:
         """Load the last checkpoint if it is another one and it is time; return whether it was."""
         began = time.monotonic()
@@ -227,7 +235,9 @@ class Watch:
             return False
         except RunError as error:
             self.problem = str(error)
+            self._load_after = time.monotonic() + (time.monotonic() - began) / SHARE_OF_LOADING
             return False
         self.snapshot, self.problem = Snapshot(run, about, version, status.st_mtime), ""
         self._load_after = time.monotonic() + (time.monotonic() - began) / SHARE_OF_LOADING
+        self.now = self._now()
         return True

@@ -40,9 +40,10 @@ class _Link:
         """Connect anew."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(
-                target=self._loop.run_forever, name="bnpstream-nats", daemon=True
-            ).start()
+            self._thread = threading.Thread(
+                target=_run, args=(self._loop,), name="bnpstream-nats", daemon=True
+            )
+            self._thread.start()
         self._hang_up()
         self._client = self.ask(
             nats.connect(
@@ -84,7 +85,22 @@ class _Link:
         self._hang_up()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
             self._loop = None
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped, and end what is still under way in it."""
+    loop.run_forever()
+    loop.run_until_complete(_end_others())
+    loop.close()
+
+
+async def _end_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 class Messages(Broker):

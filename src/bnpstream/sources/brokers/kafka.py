@@ -26,16 +26,20 @@ BUFFER_KILOBYTES = 1 << 14
 """What may wait to be read."""
 
 
-def _settings(address: Address, **more: Any) -> dict[str, Any]:
-    """Return settings of a client: ours, and those of the user's file."""
-    found = {"bootstrap.servers": address.hosts, "log_level": 0, **more}
+def _client(kind: Any, address: Address, ours: dict[str, Any]) -> Any:
+    """Return a client with our settings, and those of the user's file."""
+    settings = {"bootstrap.servers": address.hosts, "log_level": 0, **ours}
     path = os.environ.get(CONFIG)
-    if path:
-        for line in Path(path).read_text().splitlines():
-            name, equals, value = line.partition("=")
-            if equals and not name.lstrip().startswith("#"):
-                found[name.strip()] = value.strip()
-    return found
+    for line in Path(path).read_text().splitlines() if path else ():
+        name, equals, value = line.partition("=")
+        if equals and not name.lstrip().startswith("#"):
+            settings[name.strip()] = value.strip()
+    try:
+        return kind(settings)
+    except KafkaException as error:
+        raise ValueError(
+            f"{address}: {_reason(error)}: mend the file {path!r}, which {CONFIG} names"
+        ) from error
 
 
 class Messages(Broker):
@@ -49,23 +53,24 @@ class Messages(Broker):
         self._open: set[int] = set()
         """Partitions that have not ended."""
         self._heard = 0.0
+        self._vouched: list[TopicPartition] = []
+        """Offsets to commit."""
 
     def connect(self) -> None:
         """Make a consumer, which reaches brokers by itself, and ask whether one is there."""
         if self._consumer is None:
             # No group is joined: it only names the offsets that others may look at.
-            self._consumer = Consumer(
-                _settings(
-                    self.address,
-                    **{
-                        "group.id": self.address.settings["group"],
-                        "enable.auto.commit": False,
-                        "enable.auto.offset.store": False,
-                        "enable.partition.eof": True,
-                        "auto.offset.reset": "error",
-                        "queued.max.messages.kbytes": BUFFER_KILOBYTES,
-                    },
-                )
+            self._consumer = _client(
+                Consumer,
+                self.address,
+                {
+                    "group.id": self.address.settings["group"],
+                    "enable.auto.commit": False,
+                    "enable.auto.offset.store": False,
+                    "enable.partition.eof": True,
+                    "auto.offset.reset": "error",
+                    "queued.max.messages.kbytes": BUFFER_KILOBYTES,
+                },
             )
         self._metadata()
 
@@ -106,6 +111,7 @@ class Messages(Broker):
         """Return messages that librdkafka has fetched."""
         if not self._open:
             return None
+        self._commit()
         fetched = self._consumer.consume(1, seconds)
         if fetched and n > 1:
             fetched += self._consumer.consume(n - 1, 0)
@@ -158,13 +164,19 @@ class Messages(Broker):
 
     def commit(self, last: Sequence[JSON]) -> None:
         """Commit offsets for tools that show the lag; nothing here ever reads them."""
-        offsets = [TopicPartition(self._topic, lane, at + 1) for lane, at in enumerate(last)]
-        with suppress(KafkaException):
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        # Left to the thread that reads: a client that two threads use at once makes one wait.
+        self._vouched = [TopicPartition(self._topic, lane, at + 1) for lane, at in enumerate(last)]
+
+    def _commit(self) -> None:
+        offsets, self._vouched = self._vouched, []
+        if offsets:
+            with suppress(KafkaException):
+                self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
         """Let go of the partitions."""
         if self._consumer is not None:
+            self._commit()
             self._consumer.close()
             self._consumer = None
 
@@ -181,15 +193,14 @@ class Answers(Outlet):
     def connect(self) -> None:
         """Make a producer, which reaches brokers by itself, and ask whether one is there."""
         if self._producer is None:
-            self._producer = Producer(
-                _settings(
-                    self.address,
-                    **{
-                        "enable.idempotence": True,
-                        "delivery.report.only.error": True,
-                        "message.timeout.ms": 0,
-                    },
-                )
+            self._producer = _client(
+                Producer,
+                self.address,
+                {
+                    "enable.idempotence": True,
+                    "delivery.report.only.error": True,
+                    "message.timeout.ms": 0,
+                },
             )
         try:
             self._producer.list_topics(self.address.name, timeout=ANSWER_SECONDS)

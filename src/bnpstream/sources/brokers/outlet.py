@@ -25,7 +25,11 @@ class Sender:
     def __init__(self, outlet: Outlet, *, wait: bool, pause: Callable[[float], bool]) -> None:
         self._outlet = outlet
         self._patiently = Patience(outlet.address, for_ever=wait, pause=pause)
-        self._do(outlet.connect)
+        try:
+            self._do(outlet.connect)
+        except BaseException:
+            outlet.close()
+            raise
 
     def send(self, answers: Sequence[Answer]) -> None:
         """Send answers; they are with the broker when this returns."""

@@ -106,7 +106,10 @@ class Messages(Broker):
 
     def bounds(self) -> list[Bounds]:
         """Return the largest key."""
-        query = sql.SQL("SELECT {key}::text FROM {table} ORDER BY {key} DESC NULLS LAST LIMIT 1")
+        query = sql.SQL(
+            "SELECT t.{key}::text FROM {table} t WHERE {key} IS NOT NULL "
+            "ORDER BY t.{key} DESC LIMIT 1"
+        )
         found = self._link.rows(query.format(key=self._key, table=self._link.table))
         return [Bounds(None, found[0][0] if found else None)]
 
@@ -152,7 +155,7 @@ class Messages(Broker):
         ] or [sql.SQL("true")]
         query = sql.SQL(
             "SELECT {key}::text, row_to_json(t)::text FROM {table} t WHERE {where} "
-            "AND {key} IS NOT NULL ORDER BY {key} LIMIT {n}"
+            "AND {key} IS NOT NULL ORDER BY t.{key} LIMIT {n}"
         ).format(
             key=self._key,
             table=self._link.table,

@@ -62,8 +62,8 @@ class BrokerSource(Source):
         self._stopped = Event()
         self._patiently = Patience(self, for_ever=wait, pause=lambda s: self._stopped.wait(s))
         self._repeats: list[tuple[JSON, JSON]] = []
-        self._patiently(broker.connect, broker.connect)
         try:
+            self._patiently(broker.connect, broker.connect)
             self._beginning = self._start_at(self._bounds(), start or "earliest", 0)
             self.schema = self._find_schema() if schema is None else schema
             self._broker.has_details = Values(broker, self.schema, options).has_details

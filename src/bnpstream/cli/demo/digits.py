@@ -1,7 +1,5 @@
-"""``bnpstream demo``: the handwritten digits, streamed once into a run with a report."""
+"""Handwritten digits, clustered as documents of ink with settings chosen by hand."""
 
-import importlib.util
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -12,33 +10,29 @@ from rich.console import Console
 from rich.table import Table
 from scipy.sparse import save_npz
 
+from bnpstream.cli.demo.steps import print_paths, report, stream_into
 from bnpstream.cli.output import print_json
-from bnpstream.cli.page import Page
-from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.datasets import digits
 from bnpstream.evaluation import agreement, majority_labels
-from bnpstream.runs.feed import Feed
 from bnpstream.runs.mixture import make_model
 from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.overview import Run
-from bnpstream.runs.signals import Interrupts
-from bnpstream.runs.start import RunOptions, start
 
 BATCH_ROWS, WARM_ROWS = 32, 256
 IMAGE = (8, 8)
 MODEL = ModelOptions(prior="nig", concentration=1.0, tilt=1.0, alpha=2.0)
 
 
-def run_demo(out: Path, as_json: bool) -> None:
+def run_digits(out: Path, console: Console, as_json: bool) -> None:
     """Stream the digits into a run, print what was found, write the report."""
-    console = Page(stderr=as_json)
     data = digits()
     # The file comes writer by writer: shuffled, the stream is stationary.
     order = np.random.default_rng(0).permutation(data.counts.shape[0])
     images, labels = data.counts[order], np.asarray(data.labels)[order]
     console.print(
-        f"Streaming {len(order)} images of handwritten digits, each a document of ink over "
-        "64 pixels, once.\nNeither the digits nor their number are given to the model.\n"
+        f"Clustering {len(order)} images of handwritten digits in one pass, each as a document of "
+        "ink over 64 pixels.\nThe model knows neither the digits nor their number. Its prior and "
+        "alpha were chosen by hand.\n"
     )
     began = time.perf_counter()
     with console.status("compiling (first run only) ..."):
@@ -47,13 +41,9 @@ def run_demo(out: Path, as_json: bool) -> None:
         model.log_joint(images[:1])
         model.stream.topics  # noqa: B018  their loops are compiled, too
     compile_seconds = time.perf_counter() - began
-
     source, folder = out / "digits.npz", out / "run"
-    out.mkdir(parents=True, exist_ok=True)
-    if (folder / "config.json").exists():  # of an earlier demo
-        shutil.rmtree(folder)
     save_npz(source, images)
-    feed = _stream(folder, source)
+    feed = stream_into(folder, source, MODEL, Pace(batch_rows=BATCH_ROWS))
 
     run = Run(folder)
     positions = run.model.posterior.best(run.model.stream.view(images))
@@ -71,21 +61,12 @@ def run_demo(out: Path, as_json: bool) -> None:
         "purity": scores.purity,
         "clusters": _clusters(run, labels, positions),
         "run": str(folder),
-        "report": _report(run, out, console),
+        "report": report(run.describe(image_shape=IMAGE), out, console),
     }
     if as_json:
         print_json(result)
     else:
         _print(result, console)
-
-
-def _stream(folder: Path, source: Path) -> Feed:
-    """Feed the images to a model, as ``bnpstream fit`` would."""
-    feed = start(folder, RunOptions((str(source),), model=MODEL))
-    assert feed.writer is not None
-    with feed.writer, Interrupts() as interrupts, ProgressDisplay() as progress:
-        feed.run(Pace(batch_rows=BATCH_ROWS), interrupts, progress)
-    return feed
 
 
 def _clusters(
@@ -108,44 +89,29 @@ def _clusters(
     ]
 
 
-def _report(run: Run, out: Path, console: Console) -> str | None:
-    """Write the report; say what to install where that cannot be done."""
-    missing = [name for name in ("matplotlib", "jinja2") if importlib.util.find_spec(name) is None]
-    if missing:
-        console.print(
-            f"No report: {missing[0]} is missing; pip install 'bnpstream[report]'", markup=False
-        )
-        return None
-    from bnpstream.report import write_report
-
-    return str(write_report(run.describe(image_shape=IMAGE), out / "report.html"))
-
-
 def _print(result: dict[str, Any], console: Console) -> None:
     clusters = result["clusters"]
-    table = Table(title=f"{len(clusters)} clusters in order of weight", title_justify="left")
+    table = Table(title=f"{len(clusters)} clusters, largest first", title_justify="left")
     for name in ("id", "weight", "images", "mostly", "share"):
         table.add_column(name, justify="right")
     table.add_column("")
     for cluster in clusters:
         table.add_row(
             str(cluster["id"]),
-            f"{cluster['weight']:.1%}",
+            f"{cluster['weight']:.2%}",
             str(cluster["images"]),
             "-" if cluster["digit"] is None else str(cluster["digit"]),
             "-" if cluster["share"] is None else f"{cluster['share']:.0%}",
             "█" * round(20 * cluster["weight"] / clusters[0]["weight"]),
         )
     console.print(table)
-    evidence = f"{result['log_evidence']:,.0f} nats, {result['log_evidence_per_row']:.1f} per row"
+    evidence = f"{result['log_evidence']:,.0f} nats, {result['log_evidence_per_row']:.4g} per row"
     summary = Table(show_header=False, box=None)
     summary.add_row("agreement with the true digits", f"NMI {result['nmi']:.3f}")
     summary.add_row("", f"ARI {result['ari']:.3f}")
     summary.add_row("", f"purity {result['purity']:.3f}")
-    summary.add_row("evidence (sum of one-step-ahead log predictives)", evidence)
-    summary.add_row("speed of the pass", f"{result['rows_per_second']:,.0f} rows/s")
-    summary.add_row("topics, found on the way and at the end", f"{result['topic_seconds']:.2f} s")
+    summary.add_row("log evidence, one-step-ahead prediction", evidence)
+    summary.add_row("speed of the pass alone", f"{result['rows_per_second']:,.0f} rows/s")
+    summary.add_row("time to find topics", f"{result['topic_seconds']:.2f} s")
     console.print(summary)
-    for name in ("run", "report"):
-        if result[name] is not None:
-            console.print(f"{name}: {result[name]}", soft_wrap=True, markup=False)
+    print_paths(result, console)

@@ -1,0 +1,21 @@
+"""``bnpstream demo``: text with the default settings, or handwritten digits; with a report."""
+
+import shutil
+from pathlib import Path
+
+from bnpstream.cli.demo.digits import run_digits
+from bnpstream.cli.demo.text import run_text
+from bnpstream.cli.page import Page
+from bnpstream.runs.options import OptionError
+
+DEMOS = {"text": run_text, "digits": run_digits}
+
+
+def run_demo(name: str, out: Path, as_json: bool) -> None:
+    """Stream one of the data sets into a run, print what was found, write the report."""
+    if name not in DEMOS:
+        raise OptionError(f"demo {name}: give {' or '.join(DEMOS)}")
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / "run" / "config.json").exists():  # of an earlier demo
+        shutil.rmtree(out / "run")
+    DEMOS[name](out, Page(stderr=as_json), as_json)

@@ -1,0 +1,128 @@
+"""Readers of a run directory see what its writer does, and never stand in its way."""
+
+import threading
+
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is missing: pip install 'bnpstream[serve]'")
+
+from bnpstream.runs.options import Pace
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
+from bnpstream.serve.watch import Watch
+from bnpstream.storage.files import locked, writer_of
+from bnpstream.storage.logs import JsonLines, Tail
+from serving import fit, text_records, wait_for, write_lines
+
+
+def test_a_tail_reads_every_record_once_across_segments(tmp_path):
+    path = tmp_path / "trace.jsonl"
+    tail = Tail(path)
+    assert tail.read() == (False, [])
+    log = JsonLines(path, rotate_bytes=50)
+    found = []
+    for i in range(40):
+        log.append([{"i": i}])
+        if i % 3 == 0:
+            log.flush()
+        if i % 7 == 0:
+            is_cut, records = tail.read()
+            assert not is_cut
+            found += records
+    log.close()
+    found += tail.read()[1]
+    assert found == [{"i": i} for i in range(40)]
+
+
+def test_a_tail_notices_that_a_log_was_cut(tmp_path):
+    path = tmp_path / "trace.jsonl"
+    log = JsonLines(path)
+    log.append([{"i": 0}])
+    mark = log.sync()
+    log.append([{"i": 1}, {"i": 2}])
+    log.close()
+    tail = Tail(path)
+    assert len(tail.read()[1]) == 3
+    log = JsonLines(path, mark)  # goes on from its checkpoint, and is longer than before
+    log.append([{"i": 10 * i} for i in range(1, 9)])
+    log.flush()
+    is_cut, records = tail.read()
+    assert is_cut
+    assert records == [{"i": 0}, *({"i": 10 * i} for i in range(1, 9))]
+    assert tail.read() == (False, [])
+    log.close()
+
+
+def test_a_tail_may_begin_near_the_end_and_leaves_half_lines(tmp_path):
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(f'{{"i": {i}}}\n' for i in range(100)) + '{"i": 1')
+    tail = Tail(path, most_bytes=40)
+    records = tail.read()[1]
+    assert records[-1] == {"i": 99}
+    assert 1 <= len(records) <= 4
+    with path.open("a") as file:
+        file.write("00}\n")
+    assert tail.read() == (False, [{"i": 100}])
+
+
+def test_looking_for_a_writer_keeps_none_out(tmp_path):
+    (tmp_path / "lock").touch()
+    done = threading.Event()
+
+    def look():
+        while not done.is_set():
+            writer_of(tmp_path)
+
+    lookers = [threading.Thread(target=look) for _ in range(2)]
+    for looker in lookers:
+        looker.start()
+    try:
+        for _ in range(300):
+            with locked(tmp_path):
+                pass
+    finally:
+        done.set()
+        for looker in lookers:
+            looker.join()
+
+
+def test_a_quiet_stream_is_saved_and_seen(tmp_path):
+    source = write_lines(tmp_path / "feed.jsonl", text_records(0, 130))
+    feed = start(tmp_path / "run", RunOptions((str(source),), follow=True))
+    interrupts = Interrupts()
+    pace = Pace(checkpoint_seconds=0.0)
+    done = threading.Thread(target=lambda: feed.run(pace, interrupts, lambda status: None))
+    done.start()
+    watch = Watch(tmp_path / "run")
+
+    def seen():
+        watch.look()
+        watch.load()
+        return watch.snapshot is not None and watch.snapshot.about.records
+
+    try:
+        wait_for(lambda: seen() == 130)
+        write_lines(source, text_records(130, 7), "a")  # too few for anything but the quiet
+        wait_for(lambda: seen() == 137)
+        assert watch.now.state in ("learning", "quiet")
+        assert watch.records_saved() == 137
+    finally:
+        interrupts.requested = True
+        feed.source.stop()
+        done.join()
+        feed.close()
+    watch.look()
+    assert watch.now.rows == 137
+    assert watch.now.writer is None
+
+
+def test_now_is_what_the_trace_or_a_later_checkpoint_says(tmp_path):
+    run = fit(write_lines(tmp_path / "feed.jsonl", text_records(0, 150)), tmp_path / "run")
+    watch = Watch(run)
+    watch.look()
+    assert watch.births == []  # they are of the past
+    assert watch.load()
+    assert not watch.load()
+    watch.look()
+    assert (watch.now.state, watch.now.rows, watch.now.records) == ("finished", 150, 150)
+    assert watch.now.events["birth"] >= 3
