@@ -149,11 +149,11 @@ class GibbsMixture(MixtureEstimator):
 
     def _warn_of_chains_apart(self) -> None:
         """Warn if chains have not mixed."""
-        bad = {name: rhat for name, rhat in self.rhat_.items() if rhat > LARGEST_RHAT}
+        bad = {name: found for name, found in self.rhat_.items() if found > LARGEST_RHAT}
         if bad:
             said = " and ".join(
-                f"R-hat of {name} is {rhat:.3g} (effective sample size {self.ess_[name]:.3g})"
-                for name, rhat in bad.items()
+                f"R-hat of {name} is {found:.3g} (effective sample size {self.ess_[name]:.3g})"
+                for name, found in bad.items()
             )
             warnings.warn(
                 f"the chains have not mixed: {said}, more than {LARGEST_RHAT}; give more n_sweeps, "
