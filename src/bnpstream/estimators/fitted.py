@@ -300,7 +300,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         own, cosines = self._posterior.best(view), self.likelihood_.cosines(self.means_, view)
         close = cosines[np.arange(own.size), own]
         order = np.lexsort((-close, own))
-        parts = np.split(order, np.flatnonzero(np.diff(own[order])) + 1) if own.size else []
+        parts = np.split(order, np.flatnonzero(np.diff(own[order])) + 1)
         return {int(self.cluster_ids_[own[part[0]]]): part[:n] for part in parts}
 
     def predict_proba(self, X: Any) -> Floats:
