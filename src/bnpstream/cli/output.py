@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from bnpstream._visible import visible
 
 _RAW_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
@@ -32,17 +30,16 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """Write one JSON document to standard output."""
-    layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    sys.stdout.buffer.write(json_bytes(value, layout))
+    sys.stdout.buffer.write(json_bytes(value, indent=True) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def write_line(value: Any) -> None:
     """Write a line of JSON to standard output."""
-    sys.stdout.buffer.write(json_bytes(value, orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.write(json_bytes(value) + b"\n")
 
 
-def json_bytes(value: Any, layout: int = 0) -> bytes:
+def json_bytes(value: Any, *, indent: bool = False) -> bytes:
     r"""Return JSON in which all control characters are escapes, also those that need not be.
 
     Examples
@@ -50,6 +47,9 @@ def json_bytes(value: Any, layout: int = 0) -> bytes:
     >>> json_bytes("a\x1b\x9b")
     b'"a\\u001b\\u009b"'
     """
+    import orjson  # not for --help
+
+    layout = orjson.OPT_INDENT_2 if indent else 0
     return _RAW_CONTROL.sub(_escaped, orjson.dumps(value, option=layout))
 
 
