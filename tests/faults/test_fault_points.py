@@ -1,6 +1,7 @@
 """A disk that fails at any call, or a process that is killed there: resumed, the same bits."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,3 +33,7 @@ def test_every_call_of_the_disk_may_fail(tmp_path, shim, model):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert ", 0 bad" in done.stdout
+    n_failed, n_unreached = map(
+        int, re.findall(r"(\d+) failed.* (\d+) not reached", done.stdout)[0]
+    )
+    assert n_failed > n_unreached
