@@ -3,6 +3,7 @@
 import json
 import threading
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from feeds import OFTEN, QUICK, bits, check_answers, paths, position, rejects, rows
@@ -151,14 +152,13 @@ def test_keys_headers_and_times_are_ids_and_times(shared, tmp_path):
 
     def first(**options):
         with open_source(shared.url("keyed"), Options(**options)) as source:
-            ((records, _),) = source.batches()
-            return records
+            return all_records(source)
 
     records = first(id_field="@key", time_field="@timestamp")
     assert records.ids == [f"k{i}" for i in range(30)]
     assert records.times == [1_700_000_000.0 + i for i in range(30)]
     assert [reject.reason for reject in records.rejects] == ["it has no @key to be its id"]
-    assert records.rows.shape == (30, 2)
+    assert sum(records.sizes) == 30
     records = first(id_field="@header.trace", time_field="@header.at")
     assert records.ids[30] == "t30"
     assert records.times[0] == 1_767_225_600.0
@@ -168,6 +168,16 @@ def test_keys_headers_and_times_are_ids_and_times(shared, tmp_path):
     options = ("--half-life", "30s", "--time-field", "@timestamp", "--id-field", "@key")
     found = run_json("fit", shared.url("keyed"), "--out", tmp_path / "run", *QUICK, *options)
     assert (found["rows"], found["rejects"]) == (30, 1)
+
+
+def all_records(source):
+    """Return what all batches have: the client decides how many messages come at a time."""
+    batches = [records for records, _ in source.batches()]
+    lists = {
+        name: [one for records in batches for one in getattr(records, name) or ()]
+        for name in ("ids", "numbers", "places", "rejects", "times")
+    }
+    return SimpleNamespace(**lists, sizes=[len(records) for records in batches])
 
 
 @pytest.mark.parametrize(
@@ -183,9 +193,9 @@ def test_values_are_json_text_or_raw(shared, values, format, expected, rejected,
     shared.write(topic, values)
     with open_source(shared.url(topic), Options(format=format)) as source:
         assert source.schema.format == expected
-        ((records, _),) = source.batches()
+        records = all_records(source)
         assert [reject.record for reject in records.rejects] == rejected
-        assert len(records) == len(values) - len(rejected)
+        assert sum(records.sizes) == len(values) - len(rejected)
         assert [place.spot["offset"] for place in records.places] == records.numbers
 
 
