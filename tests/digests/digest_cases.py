@@ -25,8 +25,8 @@ OPTIONS_SINCE = ("--max-responsibilities", "0")
 """The same on the command line."""
 TIMING = ("run", "seconds", "seconds_in_pass", "rows_per_second", "dask")
 """What a command says that is no result."""
-SAID_SINCE = ("topic", "topics", "largest_topics", "label")
-"""What commands have said only since: of the second level."""
+SAID_SINCE = ("topic", "topics", "largest_topics", "label", "schema", "novelty_quantile")
+"""What commands have said only since: the second level, what records are, quantiles."""
 
 
 def generalized_dirichlet(s):
