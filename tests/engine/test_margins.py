@@ -79,13 +79,18 @@ def clusters():
 def test_joins_and_margins_are_those_of_naive_code(clusters):
     masses, means = clusters
     centred = means - masses @ means / masses.sum()
-    groups, joins = np.arange(masses.size), []
-    tables = margins._joined(masses, masses[:, None] * centred, groups, joins)
-    for table, expected in zip(tables, naive_joins(masses, means), strict=True):
-        found = {frozenset(np.flatnonzero(groups == g).tolist()) for g in np.unique(groups)}
+    sums = masses[:, None] * centred
+    joins, groups = margins._joins(masses, sums @ sums.T), np.arange(masses.size)
+    for J, expected in zip(range(masses.size, 0, -1), naive_joins(masses, means), strict=True):
+        names, own = np.unique(groups, return_inverse=True)
+        found = {frozenset(np.flatnonzero(own == g).tolist()) for g in range(names.size)}
         assert found == {frozenset(group) for group in expected}
-        if len(expected) > 1:
-            assert table.margin(groups) == pytest.approx(naive_margin(masses, means, expected))
+        if J > 1:
+            totals = np.stack([sums[own == g].sum(axis=0) for g in range(J)])
+            margin = margins._margin(totals @ sums.T, (totals**2).sum(axis=1), own)
+            assert margin / masses.sum() == pytest.approx(naive_margin(masses, means, expected))
+            i, j, _ = joins[masses.size - J]
+            groups[groups == j] = i
 
 
 def test_topics_are_where_the_margin_is_largest(clusters, monkeypatch):
