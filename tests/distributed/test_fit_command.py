@@ -236,6 +236,7 @@ def test_interrupted_and_resumed_by_other_workers(files, shared, address, tmp_pa
     given = ("fit", pattern(files), "--out", tmp_path, *MODEL)
     patient = ("--log-json", "--checkpoint-seconds", 1000)
     process = started(*given, "--dask", "local:1", *patient)
+    assert "schema" in json.loads(process.stderr.readline())
     assert process.stderr.readline().startswith("dashboard: http://")
     first = json.loads(process.stderr.readline())
     assert first["partitions"]["total"] == N_FILES
