@@ -157,7 +157,7 @@ def test_means_and_top_features():
     numbers = StreamingMixture("nig", "gaussian").fit(X.toarray()[:, :9])
     (name, value), *_ = numbers.top_features(3)[0]
     assert (name, value) == (numbers.means_[0].argmax(), numbers.means_[0].max())
-    with pytest.raises(ValueError, match="2 names for 64 features"):
+    with pytest.raises(ValueError, match="2 names, but there are 64 features"):
         model.top_features(1, feature_names=["a", "b"])
 
 
