@@ -74,7 +74,7 @@ def test_a_table_is_resumed_before_its_header(tmp_path, batch_rows):
 
 def test_lines_that_are_no_json_are_not_looked_at_for_ever(tmp_path):
     path = write(tmp_path, "a.txt", (b"word " * 1000 + b"\n") * 400)
-    with pytest.raises(ValueError, match="the first 400 lines are no JSON objects"):
+    with pytest.raises(ValueError, match="the first 400 lines are not JSON objects"):
         open_source(path, Options(format="jsonl"))
     path = write(tmp_path, "a.jsonl", b"word " * 1000 + b"\n" + LONG + b"no\n" + FILES["a.jsonl"])
     rows, rejects = rows_of(path)

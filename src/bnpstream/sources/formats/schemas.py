@@ -210,7 +210,7 @@ def _check_there(columns: Iterable[str], found: Mapping[str, str | None], path: 
 
 def _listed(found: Mapping[str, str | None]) -> str:
     shown = ", ".join(list(found)[:20]) or "none"
-    return f"there are {shown}" + (", ..." if len(found) > 20 else "")
+    return f"it has {shown}" + (", ..." if len(found) > 20 else "")
 
 
 def number_schema(
