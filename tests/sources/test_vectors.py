@@ -216,7 +216,7 @@ def test_most_first_records_say_how_long_vectors_are(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "reason"),
     [
-        ("a.jsonl", '{"v": [1]}', {}, "there are v; vector_field names an array"),
+        ("a.jsonl", '{"v": [1]}', {}, "it has v; vector_field names an array"),
         ("a.jsonl", '{"v": [1]}', {"vector_field": "w"}, "has no column 'w'; it has v"),
         ("a.jsonl", '{"v": "1"}', {"vector_field": "v"}, "no first record has an array .* 'v'"),
         ("a.jsonl", '{"v": [1]}', {"vector_field": "v", "columns": ("v",)}, "both given"),

@@ -235,7 +235,7 @@ class RunWriter:
             log.forget(self._previous.get(name, Mark()))
         if self._order is not None:
             self._order.rotate(self._saved_records)
-        self._saved_records = int(document["rows"]) + int(document["rejects"])
+        self._saved_records = sum(int(document.get(name, 0)) for name in ("rows", "rejects"))
         self._previous, self._marks = self._marks, marks
 
     def close(self) -> None:
