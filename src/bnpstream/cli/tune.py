@@ -161,9 +161,7 @@ def _in_errors(point: dict[str, Any]) -> str:
 def _print_next(found: Tuning, source: list[str], out: Path | None, plot: Path | None) -> None:
     edge = _edge(found)
     if edge is not None:
-        print(
-            f"the best concentration is the {edge} of those tried: try others with --concentration"
-        )
+        print(f"the best concentration is the {edge} tried: try others with --concentration")
     if plot is not None:
         print(f"heat map: {plot}")
     if out is None:
