@@ -224,7 +224,7 @@ def test_a_run_that_goes_on_gives_the_same_bits(feed, tmp_path, half_life):
 
 def test_the_command_line_says_what_does_not_go_together(feed, tmp_path):
     assert "also give --time-field" in run("fit", feed, "--half-life", "7d", code=2)
-    assert "give rows, as 10000" in run("fit", feed, "--half-life", "soon", code=2)
+    assert "give rows, such as 10000" in run("fit", feed, "--half-life", "soon", code=2)
     assert "counts rows" in run("fit", feed, "--half-life", "70", "--time-field", "at", code=2)
     text = tmp_path / "plain.txt"
     text.write_text("some words\n")
