@@ -64,7 +64,7 @@ def reading(path: Path, batch_rows: int, start=None, schema=None) -> tuple[list,
         source = open_source(str(path), options_for(path), schema)
         for records, position in source.batches(batch_rows, start):
             rows = records.rows
-            if hasattr(rows, "indptr"):  # there may be millions of columns
+            if hasattr(rows, "indices"):  # there may be millions of columns
                 inside = [slice(*rows.indptr[i : i + 2]) for i in range(rows.shape[0])]
                 rows = [[rows.indices[at].tolist(), rows.data[at].tolist()] for at in inside]
             rows = [row.tolist() if hasattr(row, "tolist") else dict_or_list(row) for row in rows]
