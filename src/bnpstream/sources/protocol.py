@@ -114,7 +114,7 @@ class Source(ABC):
     def lag(self) -> dict[str, int]:
         """Return how much is there that was not read yet, by partition; empty if not known.
 
-        Brokers count records, files that grow count bytes.
+        Followed files count bytes.
         """
         return {}
 
