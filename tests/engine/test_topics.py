@@ -15,10 +15,12 @@ from bnpstream.inference.topic_tree import joined, resized
 from bnpstream.inference.topic_units import Units, adapted, evidence
 from bnpstream.inference.topics import (
     QUICK,
+    THOROUGH,
     damped,
     few_apart,
     grouped,
     grouped_by_odds,
+    readable,
     separate_evidence,
     tables_of,
 )
@@ -139,12 +141,12 @@ def test_words_drawn_from_one_topic_stay_one_topic():
     assert found.n_topics == 1
 
 
-def few_texts(n_topics):
-    """Return 150 texts of 7 words, and their topics: words that one text has are left out."""
+def few_texts(n_topics, n=150, alike=60.0):
+    """Return some texts of 7 words, and their topics: words that one text has are left out."""
     rng = np.random.default_rng(0)
     base = 1.0 / np.arange(1, 1001)
-    words = rng.dirichlet(60.0 * base / base.sum() + 1e-9, size=n_topics)
-    labels = rng.integers(n_topics, size=150)
+    words = rng.dirichlet(alike * base / base.sum() + 1e-9, size=n_topics)
+    labels = rng.integers(n_topics, size=n)
     counts = np.stack([rng.multinomial(7, words[j]) for j in labels])
     counts = counts[:, counts.sum(axis=0) > 1].astype(float)
     return Units(csr_array(counts), counts.sum(axis=0) / counts.sum()), labels
@@ -156,6 +158,33 @@ def test_few_texts_have_topics_though_the_joint_of_one_is_larger():
     assert found.log_joint < one.log_joint
     assert adjusted_rand_score(labels, found.topics) > 0.5
     assert grouped(few_texts(1)[0]).n_topics == 1
+
+
+def test_topics_that_hold_together_are_shown_though_evidence_wants_one():
+    units, labels = few_texts(8, alike=120.0)
+    assert grouped(units).n_topics == 1
+    assert adjusted_rand_score(labels, readable(units).topics) > 0.3
+    counts = csr_array(units.tables.toarray().astype(np.int64))
+    model = StreamingMixture().fit(counts)
+    assert adjusted_rand_score(labels, model.topic_labels_) > 0.3
+
+
+@pytest.mark.parametrize("effort", [QUICK, THOROUGH])
+def test_topics_that_are_shown_are_few(effort):
+    units, labels = few_texts(60, n=1500)
+    found = readable(units, effort)
+    assert 16 <= found.n_topics <= 32
+    assert adjusted_rand_score(labels, found.topics) > 0.15
+
+
+def test_words_dealt_out_at_random_have_no_topics():
+    units, _ = few_texts(8, alike=120.0)
+    rows, rng = units.tables.toarray(), np.random.default_rng(5)
+    rng.shuffle(words := np.repeat(np.nonzero(rows)[1], rows[rows > 0].astype(int)))
+    dealt = np.zeros_like(rows)
+    np.add.at(dealt, (np.repeat(np.arange(150), rows.sum(axis=1).astype(int)), words), 1.0)
+    assert readable(Units(csr_array(dealt), units.base)) is None
+    assert readable(few_texts(1)[0]) is None
 
 
 def test_one_topic_is_no_answer_where_several_are_wanted():

@@ -10,7 +10,8 @@ What is grouped (`inference.topics`) are the clusters of the posterior, or rows.
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
 more. The joint decides: rows are grouped if theirs has a top below the largest number of topics, if
 it is above that of the same rows in clusters that have nothing in common, and if topics are then no
-more than clusters. A sample of rows is kept for it, the same for any split into calls.
+more than clusters. A sample of rows is kept for it, the same for any split into calls. Where all
+that leaves one topic, rows may still show a readable number of topics (`inference.topics.readable`).
 
 Topics of directions (`inference.margins`) are directions themselves, found from the clusters. A row
 belongs to the topic that it points to most.
@@ -18,7 +19,7 @@ belongs to the topic that it points to most.
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,7 @@ from bnpstream.inference.topics import (
     few_apart,
     grouped,
     grouped_by_odds,
+    readable,
     separate_evidence,
     tables_of,
 )
@@ -267,6 +269,68 @@ def base_of(posterior: "Posterior", columns: Integers) -> tuple[Floats, float]:
     return alpha[columns] / total, total
 
 
+class WordUnits(NamedTuple):
+    """What is grouped into topics of documents: clusters, or rows."""
+
+    words: Words
+    masses: Floats
+    used: Integers
+    """The columns of words that more than one unit has."""
+    counted: Units
+    """Their counts."""
+    strength: float
+    """c of the clusters."""
+    ids: Integers | None
+    """The clusters that rows arrived in; None if units are clusters."""
+
+    @classmethod
+    def of(
+        cls, words: Words, masses: Floats, posterior: "Posterior", ids: Integers | None = None
+    ) -> Self:
+        """Return units of some words and masses."""
+        common = words.common()
+        used, columns = np.unique(common.columns, return_inverse=True)
+        share, strength = base_of(posterior, used)
+        shape = (words.indptr.size - 1, used.size)
+        counts = csr_array((common.values, columns, common.indptr), shape=shape)
+        return cls(words, masses, used, Units(counts, share / share.sum()), strength, ids)
+
+    @property
+    def grouped(self) -> Units:
+        """Return the units as they are grouped: clusters with tables, rows with counts."""
+        if self.ids is not None:
+            return self.counted
+        counts, base = self.counted
+        return Units(tables_of(counts, base, self.strength), base)
+
+    def topic_words(self, grouping: Grouping) -> TopicWords:
+        """Return what topics have of every word."""
+        J, used = grouping.n_topics, self.used
+        sums = csr_array(self.grouped.sums(grouping.topics, J).T)
+        base = np.zeros(int(used.max(initial=0)) + 1)
+        base[used] = grouping.base
+        tables = csr_array((sums.data, used[sums.indices], sums.indptr), shape=(J, base.size))
+        in_topics = np.bincount(grouping.topics, self.masses, J).astype(np.float64)
+        return TopicWords(tables, in_topics, grouping.strength, base)
+
+
+def _of_rows(rows: WordUnits, effort: Effort, several: bool) -> Grouping | None:
+    """Return topics of rows; None where clusters explain rows better."""
+    (counts, base), ids = rows.counted, np.asarray(rows.ids)
+    least = separate_evidence(counts, ids, base, rows.strength)
+    grouping = grouped(rows.counted, least, effort=effort, several=several)
+    if grouping is not None and grouping.n_topics > np.unique(ids).size:
+        return None  # topics are the coarser level
+    return grouping
+
+
+def _of_clusters(clusters: WordUnits, effort: Effort, several: bool) -> Grouping:
+    """Return topics of clusters."""
+    units: Any = clusters.grouped
+    grouping: Any = grouped(units, effort=effort, several=several)
+    return few_apart(units, grouping, clusters.masses) if grouping.n_topics == 1 else grouping
+
+
 @dataclass
 class TopicFinder:
     """Finds the topics of a stream, and keeps what that takes.
@@ -325,76 +389,40 @@ class TopicFinder:
         most_words = ENTRIES
         if effort is QUICK:
             most_words = min(WORDS_PER_ROW * posterior.state.n_observations, MOST_WORDS)
-        by_rows = self._by_rows(posterior, effort, most_words)
-        if by_rows is not None:
-            return "rows", *by_rows
+        several, chosen = (self.n_topics or 1) > 1, "rows"
+        rows = self._rows(posterior, most_words)
+        grouping = None if rows is None else _of_rows(rows, effort, several)
+        units = rows
+        if units is None or grouping is None:
+            chosen, units = "clusters", self._heaviest(posterior, most_words)
+            grouping = _of_clusters(units, effort, several)
+        if grouping.n_topics == 1 and rows is not None:
+            survivors = readable(rows.counted, effort)
+            if survivors is not None:
+                chosen, units, grouping = "rows", rows, survivors
+        wanted = self._wanted(grouping.n_topics)
+        if wanted != grouping.n_topics:
+            grouping = resized(units.grouped, grouping, wanted)
+        members = units.words, units.masses, grouping.topics
+        return chosen, units.topic_words(grouping), members
+
+    def _rows(self, posterior: "Posterior", most_words: int) -> WordUnits | None:
+        """Return the rows kept, unless some rows were never seen."""
+        if self.memory.n_seen != posterior.state.n_observations:
+            return None
+        words, ids = self.memory.rows(most_words)
+        if ids.size == 0:
+            return None
+        return WordUnits.of(words, np.ones(ids.size), posterior, ids)
+
+    @staticmethod
+    def _heaviest(posterior: "Posterior", most_words: int) -> WordUnits:
+        """Return the heaviest clusters, as many as have so many words."""
         slots = np.argsort(-posterior.state.masses, kind="stable")
         words = cluster_words(posterior, slots)
         n_used = max(1, int(np.searchsorted(words.indptr, most_words, side="right")) - 1)
         some = words.chosen(np.arange(slots.size) < n_used)
-        masses = posterior.state.masses[slots[:n_used]]
-        return "clusters", *self._found(some, masses, posterior, effort)
-
-    def _by_rows(
-        self, posterior: "Posterior", effort: Effort, most_words: int
-    ) -> tuple[TopicWords, Any] | None:
-        """Return the topics of rows, if these say more than clusters do."""
-        if self.memory.n_seen != posterior.state.n_observations:
-            return None  # it has not seen all rows
-        words, ids = self.memory.rows(most_words)
-        if ids.size == 0:
-            return None
-        found: tuple[TopicWords, Any] | None
-        found = self._found(words, np.ones(ids.size), posterior, effort, ids)
-        return found
-
-    def _found(
-        self,
-        words: Words,
-        masses: Floats,
-        posterior: "Posterior",
-        effort: Effort,
-        ids: Integers | None = None,
-    ) -> Any:
-        """Return topics of units, and the units; None where clusters explain rows better.
-
-        Without `ids`, the clusters of rows, units are clusters.
-        """
-        common = words.common()
-        used, columns = np.unique(common.columns, return_inverse=True)
-        share, strength = base_of(posterior, used)
-        base = share / share.sum()
-        n = words.indptr.size - 1
-        counts = csr_array((common.values, columns, common.indptr), shape=(n, used.size))
-        units, several = Units(counts, base), (self.n_topics or 1) > 1
-        if ids is None:
-            units = Units(tables_of(counts, base, strength), base)
-            grouping = grouped(units, effort=effort, several=several)
-            if grouping is not None and grouping.n_topics == 1:
-                grouping = few_apart(units, grouping, masses)
-        else:
-            least = separate_evidence(counts, ids, base, strength)
-            grouping = grouped(units, least, effort=effort, several=several)
-            if grouping is not None and grouping.n_topics > np.unique(ids).size:
-                return None  # topics are the coarser level
-        if grouping is None:
-            return None
-        wanted = self._wanted(grouping.n_topics)
-        if wanted != grouping.n_topics:
-            grouping = resized(units, grouping, wanted)
-        return self._topic_words(units, used, masses, grouping), (words, masses, grouping.topics)
-
-    @staticmethod
-    def _topic_words(
-        units: Units, used: Integers, masses: Floats, grouping: Grouping
-    ) -> TopicWords:
-        J = grouping.n_topics
-        sums = csr_array(units.sums(grouping.topics, J).T)
-        base = np.zeros(int(used.max(initial=0)) + 1)
-        base[used] = grouping.base
-        tables = csr_array((sums.data, used[sums.indices], sums.indptr), shape=(J, base.size))
-        in_topics = np.bincount(grouping.topics, masses, J).astype(np.float64)
-        return TopicWords(tables, in_topics, grouping.strength, base)
+        return WordUnits.of(some, posterior.state.masses[slots[:n_used]], posterior)
 
     def _clusters(self, posterior: "Posterior") -> tuple[TopicGroups, Any]:
         """Return groups of clusters, and the clusters."""

@@ -55,6 +55,8 @@ SETTLING = 0.01
 """What joining topics and settling them again may add, as a share of the joint."""
 STIFF = 4.0
 """What c1 is multiplied by when topics are settled again."""
+READABLE, STARTS = 32, (8, 4, 4)
+"""Topics that a person reads through, and how units are cut on the way to them and beyond."""
 FEW, NEARLY_ALL, LEAST_ROWS = 256, 0.9, 5.0
 """Clusters that are few enough to be topics, if they hold this share of the rows, so many each."""
 LEAST_COUNT = 0.5
@@ -145,6 +147,59 @@ def grouped(
     if not several and alone >= ours:
         best, ours = one, alone
     return best if ours >= least + alone - one.log_joint else None  # given m, as `least` is
+
+
+def readable(units: Units, effort: Effort = THOROUGH) -> Grouping | None:
+    """Return topics where their number is not for the data to say: 32 at most, or None.
+
+    Rows that come in families of near-duplicates ask for ever more topics, and few short rows pay
+    more for their topics than these explain. What holds together all the same survives being cut,
+    settled with a stiff base measure and joined; of such topics those with most evidence are taken.
+    Words that are dealt out to the rows at random must do worse, or else there is one topic.
+
+    Parameters
+    ----------
+    units : Units
+        What is grouped.
+    effort : Effort
+        What it may take.
+    """
+    found = _surviving(units, effort)
+    if found is None or found[0] > 0.0:
+        return found and found[1]
+    rows = units.tables
+    dealt = np.random.default_rng(1).permutation(rows.data.size)
+    at_random = (rows.data[dealt], rows.indices[dealt], rows.indptr)
+    tables = csr_array(at_random, shape=rows.shape, copy=True)
+    tables.sum_duplicates()
+    chance = _surviving(units._replace(tables=tables), effort)
+    return found[1] if chance is None or chance[0] < found[0] else None
+
+
+def _surviving(units: Units, effort: Effort) -> tuple[float, Grouping] | None:
+    """Return topics that hold together, and their evidence above that of a single topic."""
+    n, n_tables = units.tables.shape[0], max(float(units.tables.sum()), 1.0)
+    rng, order, size = np.random.default_rng(0), units.order, 1
+    one = start = adapted(units, np.zeros(n, np.int64), n_tables)
+    best, alone = None, evidence(units, one)
+    for n_cuts in STARTS:
+        if 2 * n_cuts * size > n or (size >= READABLE and effort is QUICK):
+            break
+        size *= n_cuts
+        topics = _cut(start.topics, n_cuts, rng)
+        found = start = _settled(units, topics, START * n_tables / size, start.base, order)
+        if size < READABLE and effort is QUICK:
+            continue
+        for _ in range(effort.n_doublings + 1):
+            found = _polished(units, found, 1, order, rng)
+            if found.n_topics > READABLE:
+                found = joined(units, found, READABLE)
+            based = units._replace(base=found.base)
+            stiff = moved(based, found.topics, STIFF * found.strength, order, 2)
+            found = _settled(units, stiff, found.strength, found.base, order)
+        if found.n_topics > 1 and (best is None or evidence(units, found) - alone > best[0]):
+            best = evidence(units, found) - alone, found
+    return best
 
 
 def _polished(
