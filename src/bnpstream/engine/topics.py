@@ -11,7 +11,7 @@ say little each: a cluster of such rows is a guess, made once, and rows grouped 
 more. The joint decides: rows are grouped if theirs has a top below the largest number of topics, if
 it is above that of the same rows in clusters that have nothing in common, and if topics are then no
 more than clusters. A sample of rows is kept for it, the same for any split into calls. Where all
-that leaves one topic, rows may still show a readable number of topics (`inference.topics.readable`).
+that leaves one topic, rows may still show a readable number of them (`inference.topics.readable`).
 
 Topics of directions (`inference.margins`) are directions themselves, found from the clusters. A row
 belongs to the topic that it points to most.
