@@ -57,6 +57,8 @@ STIFF = 4.0
 """What c1 is multiplied by when topics are settled again."""
 READABLE, STARTS = 32, (8, 4, 4)
 """Topics that a person reads through, and how units are cut on the way to them and beyond."""
+N_CHANCES = 9
+"""Searches among words at random: topics that are none pass one time in ten at most."""
 FEW, NEARLY_ALL, LEAST_ROWS = 256, 0.9, 5.0
 """Clusters that are few enough to be topics, if they hold this share of the rows, so many each."""
 LEAST_COUNT = 0.5
@@ -155,25 +157,33 @@ def readable(units: Units, effort: Effort = THOROUGH) -> Grouping | None:
     Rows that come in families of near-duplicates ask for ever more topics, and few short rows pay
     more for their topics than these explain. What holds together all the same survives being cut,
     settled with a stiff base measure and joined; of such topics those with most evidence are taken.
-    Words that are dealt out to the rows at random must do worse, or else there is one topic.
+    If that is less than one topic has, it must be more than any of nine searches finds in the same
+    words dealt out to the rows at random.
 
     Parameters
     ----------
     units : Units
-        What is grouped.
+        What is grouped: rows of counts.
     effort : Effort
-        What it may take.
+        What it may take; a quick search asks for evidence.
     """
     found = _surviving(units, effort)
     if found is None or found[0] > 0.0:
         return found and found[1]
+    if effort is QUICK:
+        return None
+    chances = (_surviving(_dealt(units, seed), effort) for seed in range(N_CHANCES))
+    is_chance = any(chance is not None and chance[0] >= found[0] for chance in chances)
+    return None if is_chance else found[1]
+
+
+def _dealt(units: Units, seed: int) -> Units:
+    """Return rows as long as these, the words of all dealt out at random."""
     rows = units.tables
-    dealt = np.random.default_rng(1).permutation(rows.data.size)
-    at_random = (rows.data[dealt], rows.indices[dealt], rows.indptr)
-    tables = csr_array(at_random, shape=rows.shape, copy=True)
-    tables.sum_duplicates()
-    chance = _surviving(units._replace(tables=tables), effort)
-    return found[1] if chance is None or chance[0] < found[0] else None
+    times = np.rint(rows.data).astype(np.int64)
+    words = np.random.default_rng(seed).permutation(np.repeat(rows.indices, times))
+    of = np.repeat(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), times)
+    return units._replace(tables=csr_array((np.ones(words.size), (of, words)), shape=rows.shape))
 
 
 def _surviving(units: Units, effort: Effort) -> tuple[float, Grouping] | None:
