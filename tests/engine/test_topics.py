@@ -416,11 +416,16 @@ def test_few_rows_and_empty_documents_have_topics(corpus):
     np.testing.assert_array_equal(empty.topic_labels_, np.zeros(4))
 
 
-def test_a_stream_that_forgets_keeps_no_rows(corpus):
-    rows, _ = corpus
-    model = StreamingMixture(half_life=300.0).fit(rows)
-    assert model.stream_.topics.units == "clusters"
-    assert model.stream_.finder.memory.n_seen == 0
+def test_a_stream_that_forgets_has_topics_of_its_last_rows():
+    """Half of the topics end; of 5 half-lives of rows since then, none of theirs is left."""
+    rows, labels = drawn(4000)
+    early = np.flatnonzero(labels < 3)[:1000]
+    late = np.flatnonzero(labels >= 3)[:1500]
+    model = StreamingMixture(half_life=300.0)
+    model.partial_fit(rows[early]).partial_fit(rows[late]).finish()
+    assert model.stream_.topics.units == "rows"
+    assert 2 <= model.stream_.topics.ids.size <= 5
+    assert adjusted_rand_score(labels[late], model.predict_topics(rows[late])) > 0.7
 
 
 # The sample of rows.
@@ -454,6 +459,22 @@ def test_the_sample_is_bounded_and_does_not_depend_on_calls(corpus, monkeypatch)
         row = rows[[int(ids[at])]]
         np.testing.assert_array_equal(words.columns[inside], row.indices)
         np.testing.assert_array_equal(words.values[inside], row.data)
+
+
+def test_of_a_stream_that_forgets_the_last_rows_are_kept(corpus, monkeypatch):
+    monkeypatch.setattr(row_sample, "ENTRIES", 500)
+    rows, _ = corpus
+    ids, sizes = np.arange(rows.shape[0]), np.diff(rows.indptr)
+    n_last = np.searchsorted(np.cumsum(sizes[::-1]), 500, "right")
+    for step in (1, 17, 1500):
+        memory = Memory()
+        for start in range(0, 1500, step):
+            part = DirichletMultinomial(0.1).encode(rows[start : start + step])
+            memory.add(part, ids[start : start + step], forgets=True)
+        words, kept = memory.rows()
+        assert kept.tolist() == ids[-n_last:].tolist()
+        assert words.columns.tolist() == rows[-n_last:].indices.tolist()
+    assert memory.rows(last=10.0)[1].tolist() == ids[-10:].tolist()
 
 
 def test_some_of_the_sample_is_a_sample(corpus):

@@ -105,7 +105,8 @@ class Memory:
     """A sample of the rows of a stream, and the cluster of each when it arrived.
 
     A row is kept if the hash of its number is below a limit, which is halved as soon as the rows
-    kept have too many words. So the sample depends on the number of rows seen and on nothing else.
+    kept have too many words. Of a stream that forgets, the last rows are kept instead. So the
+    sample depends on the rows seen and never on calls.
 
     Attributes
     ----------
@@ -114,14 +115,14 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self.n_seen, self._halvings = 0, 0
+        self.n_seen, self._halvings, self._forgets = 0, 0, False
         self._numbers, self._ids = np.empty(0, np.int64), np.empty(0, np.int64)
         self._words = Words(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
         self._pending: list[tuple[Words, NDArray[np.int64]]] = []
 
-    def add(self, batch: Batch, ids: NDArray[np.int64]) -> None:
+    def add(self, batch: Batch, ids: NDArray[np.int64], forgets: bool = False) -> None:
         """Look at rows that were absorbed: the first of a batch, as many as have clusters."""
-        rows = batch.kernel_rows
+        rows, self._forgets = batch.kernel_rows, forgets
         words = Words.of(rows.indptr[: ids.size + 1], *self._entries(rows, ids.size))
         self._pending.append((words, ids.copy()))
         self.n_seen += ids.size
@@ -141,28 +142,43 @@ class Memory:
         numbers = np.arange(self.n_seen - ids.size, self.n_seen)
         self._pending = []
         self._take(numbers, ids, words)
+        if self._forgets:
+            n_words = self._words.indptr[-1]
+            self._keep(self._words.indptr[:-1] >= n_words - ENTRIES)
         while self._words.columns.size > ENTRIES:
             self._halvings += 1
             self._take(self._numbers[:0], self._ids[:0], None)
 
     def _take(self, numbers: Integers, ids: Integers, words: Words | None) -> None:
         """Add rows; those whose hash is above the limit are left out, old ones too."""
-        numbers, ids = np.append(self._numbers, numbers), np.append(self._ids, ids)
-        both = self._words if words is None else Words.joined([self._words, words])
-        kept = row_keys(numbers) >> np.uint64(64 - self._halvings) == 0 if self._halvings else None
-        if kept is not None:
-            numbers, ids, both = numbers[kept], ids[kept], both.chosen(kept)
-        self._numbers, self._ids, self._words = numbers, ids, both
+        self._numbers, self._ids = np.append(self._numbers, numbers), np.append(self._ids, ids)
+        if words is not None:
+            self._words = Words.joined([self._words, words])
+        if self._halvings:
+            self._keep(row_keys(self._numbers) >> np.uint64(64 - self._halvings) == 0)
 
-    def rows(self, most_words: int = ENTRIES) -> tuple[Words, Integers]:
-        """Return the rows kept, or as many as have so many words; the clusters they arrived in."""
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        self._numbers, self._ids = self._numbers[kept], self._ids[kept]
+        self._words = self._words.chosen(kept)
+
+    def rows(self, most_words: int = ENTRIES, last: float = np.inf) -> tuple[Words, Integers]:
+        """Return rows that are kept, and the clusters they arrived in.
+
+        Parameters
+        ----------
+        most_words : int
+            The words that they may have in all.
+        last : float
+            Out of how many rows of the stream, counted from its end.
+        """
         self._put_away()
-        if self._words.columns.size <= most_words:
-            return self._words, self._ids
-        order = np.argsort(row_keys(self._numbers), kind="stable")
-        n = np.searchsorted(np.cumsum(np.diff(self._words.indptr)[order]), most_words, "right")
-        chosen = np.zeros(order.size, np.bool_)
-        chosen[order[:n]] = True
+        chosen = self._numbers >= self.n_seen - last
+        sizes = np.diff(self._words.indptr)
+        if sizes[chosen].sum() > most_words:
+            order = np.flatnonzero(chosen)
+            order = order[np.argsort(row_keys(self._numbers[order]), kind="stable")]
+            n = np.searchsorted(np.cumsum(sizes[order]), most_words, "right")
+            chosen[order[n:]] = False
         return self._words.chosen(chosen), self._ids[chosen]
 
     def save_into(self, arrays: Arrays) -> None:

@@ -541,14 +541,13 @@ class Stream:
                 yield outcome
         finally:
             if ids:
-                self.finder.memory.add(batch, np.concatenate(ids))
+                forgets = self.settings.half_life is not None
+                self.finder.memory.add(batch, np.concatenate(ids), forgets)
 
     @property
     def _keeps_rows(self) -> bool:
         """Return whether a sample of rows is kept for topics."""
-        settings = self.settings
-        plain = settings.half_life is None and settings.max_memory is None
-        return plain and keeps_rows(self.likelihood)
+        return self.settings.max_memory is None and keeps_rows(self.likelihood)
 
     def _find_topics_in_time(self) -> None:
         """Find topics if so many rows have been seen; after an interrupt, before the next row."""

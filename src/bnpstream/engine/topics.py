@@ -10,7 +10,8 @@ What is grouped (`inference.topics`) are the clusters of the posterior, or rows.
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
 more. The joint decides: rows are grouped if theirs has a top below the largest number of topics, if
 it is above that of the same rows in clusters that have nothing in common, and if topics are then no
-more than clusters. A sample of rows is kept for it, the same for any split into calls. Where all
+more than clusters. A sample of rows is kept for it, the same for any split into calls; of a stream
+that forgets, the last rows, and those count that are not all but forgotten. Where all
 that leaves one topic, rows may still show a readable number of them (`inference.topics.readable`).
 
 Topics of directions (`inference.margins`) are directions themselves, found from the clusters. A row
@@ -66,6 +67,8 @@ FIRST, FACTOR = 1000, 4
 """Rows after which topics are found, and by what that grows."""
 WORDS_PER_ROW, MOST_WORDS = 8, 2**17
 """Words that are looked at in the middle of a stream: for every row seen, and at most."""
+REMEMBERED = 2.0
+"""Rows that topics are found from in a stream that forgets, for each that is remembered."""
 
 
 class TopicWords(NamedTuple):
@@ -410,7 +413,7 @@ class TopicFinder:
         """Return the rows kept, unless some rows were never seen."""
         if self.memory.n_seen != posterior.state.n_observations:
             return None
-        words, ids = self.memory.rows(most_words)
+        words, ids = self.memory.rows(most_words, REMEMBERED * posterior.state.total_mass)
         if ids.size == 0:
             return None
         return WordUnits.of(words, np.ones(ids.size), posterior, ids)

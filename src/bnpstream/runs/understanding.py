@@ -8,6 +8,10 @@ from bnpstream.sources.formats.schemas import DIFFERS
 
 SHOWN = 20
 """Columns that are named to people."""
+_PLAIN = {
+    "Automatic": "chosen by the first rows",
+    "VocabularyLikelihood": "multinomial over a growing vocabulary",
+}
 _ROLES = ("text", "counts", "vector", "id", "time")
 
 
@@ -35,7 +39,7 @@ def told(found: dict[str, Any]) -> str:
     >>> from bnpstream.likelihoods.automatic import Automatic
     >>> schema = Schema("csv", "table", 1, ("size",), ("number",), {"id": "name"})
     >>> told(understood(schema, Automatic()))
-    'records: csv, table of 1 columns: size (number); id in name; family: Automatic'
+    'records: csv, table of 1 columns: size (number); id in name; family: chosen by the first rows'
     """
     parts = [f"records: {found['format']}, {found['kind']}"]
     if found["n_features"] is not None:
@@ -46,7 +50,8 @@ def told(found: dict[str, Any]) -> str:
     parts += [f"{role} in {name}" for role, name in found["fields"].items()]
     if found["left_out"]:
         parts.append(f"left out: {_listed(list(found['left_out']))}")
-    return "; ".join([*parts, f"family: {found['family']}"])
+    family = _PLAIN.get(found["family"], found["family"])
+    return "; ".join([*parts, f"family: {family}"])
 
 
 def warnings_of(found: dict[str, Any]) -> list[str]:
