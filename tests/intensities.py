@@ -1,14 +1,16 @@
 """Levy intensities that the tests of `NumericalMeasure` share."""
 
 import math
+from functools import cache
 
 import numpy as np
 
 from bnpstream.priors import NumericalMeasure
 
 
+@cache
 def generalized_gamma(sigma, tau):
-    """Return log rho of GeneralizedGamma(1, sigma, tau)."""
+    """Return log rho of GeneralizedGamma(1, sigma, tau): one function, so one table, for all."""
     return lambda s: -math.lgamma(1 - sigma) - (1 + sigma) * np.log(s) - tau * s
 
 
