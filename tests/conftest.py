@@ -15,6 +15,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["NUMBA_CACHE_DIR"] = str(loop_cache.folder())
 
 
+def pytest_collection_modifyitems(config, items):
+    """Without the compiler, leave out cases of the reference engine: it has no loops of its own."""
+    if not os.environ.get("NUMBA_DISABLE_JIT"):
+        return
+    same = [
+        item
+        for item in items
+        if hasattr(item, "callspec") and item.callspec.params.get("engine") == "reference"
+    ]
+    config.hook.pytest_deselected(items=same)
+    items[:] = [item for item in items if item not in set(same)]
+
+
 def load_or_skip(name, *arguments):
     """Return a corpus, or skip where it is not on this disk."""
     from bnpstream import datasets

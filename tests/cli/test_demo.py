@@ -1,6 +1,6 @@
 """``bnpstream demo`` as a person and as a program would run it."""
 
-import json
+import importlib.util
 import subprocess
 import sys
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bnpstream import __version__
+from commands import run, run_json
 
 
 def bnpstream(*arguments, **options):
@@ -22,22 +23,21 @@ def bnpstream(*arguments, **options):
 
 def test_demos_print_tables_and_write_reports(tmp_path):
     out = tmp_path / "new" / "folder"
-    text, digits = (bnpstream("demo", name, "--out", str(out)) for name in ("text", "digits"))
-    for done in (text, digits):  # the second into the same folder
-        assert done.returncode == 0, done.stderr
-        assert f"report: {out / 'report.html'}" in done.stdout
+    done = bnpstream("demo", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    text, digits = done.stdout, run("demo", "digits", "--out", out)  # into the same folder
+    for printed in (text, digits):
+        assert f"report: {out / 'report.html'}" in printed
     for part in ("topics", "scipy.stats", "NMI", "nats, one-step-ahead"):
-        assert part in text.stdout
+        assert part in text
     for part in ("clusters, largest first", "chosen by hand", "NMI", "rows/s", "nats"):
-        assert part in digits.stdout
+        assert part in digits
     assert "data:image/png" in (out / "report.html").read_text()
-    assert "weight" in bnpstream("clusters", str(out / "run")).stdout
+    assert "weight" in run("clusters", out / "run")
 
 
 def test_text_is_the_default_and_the_report_has_its_numbers(tmp_path):
-    done = bnpstream("demo", "--json", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    result = run_json("demo", "--out", tmp_path)
     assert result["rows"] > 1500
     assert result["topic_nmi"] > 0.5
     assert len(result["topics"]) == result["n_topics"] > 8
@@ -51,9 +51,7 @@ def test_text_is_the_default_and_the_report_has_its_numbers(tmp_path):
 
 
 def test_digits_as_json_are_one_document(tmp_path):
-    done = bnpstream("demo", "digits", "--json", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    result = run_json("demo", "digits", "--out", tmp_path)
     assert result["rows"] == 1797
     assert result["n_clusters"] == len(result["clusters"])
     assert sum(cluster["weight"] for cluster in result["clusters"]) == pytest.approx(1.0)
@@ -64,24 +62,17 @@ def test_digits_as_json_are_one_document(tmp_path):
 
 
 def test_another_demo_is_a_usage_error(tmp_path):
-    done = bnpstream("demo", "dance", "--out", str(tmp_path))
-    assert done.returncode == 2
-    assert "demo dance: give text or digits" in done.stderr
+    assert "demo dance: give text or digits" in run("demo", "dance", "--out", tmp_path, code=2)
 
 
-def test_demo_without_matplotlib_says_what_to_install(tmp_path):
-    hide = (
-        "import importlib.util as u, sys; find = u.find_spec;"
-        "u.find_spec = lambda name, *a: None if name == 'matplotlib' else find(name, *a);"
-        "sys.argv = ['bnpstream', 'demo', 'digits', '--out', sys.argv[1]];"
-        "from bnpstream.cli import app; app()"
+def test_demo_without_matplotlib_says_what_to_install(tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "matplotlib" else find(name, *more),
     )
-    done = subprocess.run(
-        [sys.executable, "-c", hide, str(tmp_path / "out")],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "bnpstream[report]" in done.stdout
+    assert "bnpstream[report]" in run("demo", "digits", "--out", tmp_path / "out")
     assert not (tmp_path / "out" / "report.html").exists()
 
 

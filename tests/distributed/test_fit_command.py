@@ -106,7 +106,7 @@ def started(*arguments, **environment):
 
 def wait_for_checkpoint(folder, process):
     """Wait for one after the head of the stream, which is absorbed partition by partition."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not has_checkpoint(folder) or partitions(folder)["done"] < 5:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline

@@ -110,7 +110,7 @@ def test_no_limit_and_no_cut_are_the_paper():
 
 def test_of_rows_of_numbers_too_the_best_are_kept():
     rng = np.random.default_rng(43)
-    rows = rng.normal(size=(300, 2)) + 3 * rng.integers(0, 3, size=(300, 2))
+    rows = rng.normal(size=(90, 2)) + 3 * rng.integers(0, 3, size=(90, 2))
     few, all_of_them = (
         StreamingMixture(likelihood="gaussian", min_responsibility=0.0, max_responsibilities=most)
         for most in (2, None)

@@ -230,7 +230,7 @@ def drawn(strength, n, seed):
 @pytest.mark.parametrize("strength", [30.0, 300.0])
 def test_strength_of_drawn_documents_is_learnt(strength):
     likelihood = BurstyMultinomial(alpha=0.3)
-    model = StreamingMixture(likelihood=likelihood).fit(drawn(strength, 500, int(strength)))
+    model = StreamingMixture(likelihood=likelihood).fit(drawn(strength, 120, int(strength)))
     assert strength / 1.5 < model.likelihood_.document_strength < strength * 1.5
     assert model.n_clusters_ < 8
 

@@ -151,7 +151,6 @@ def test_what_a_user_gives_is_kept():
         DiagonalGaussian(variance=[1.0, 2.0, 3.0]).informed(rows)
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("family", [Gaussian, DiagonalGaussian, SphericalGaussian])
 def test_twenty_clusters_are_found_in_one_pass_with_no_option(family):
     rng = np.random.default_rng(7)

@@ -60,7 +60,7 @@ def test_small_batches_that_wait_are_joined():
 
     batches = read_ahead(items(), 8)
     first, _ = next(batches)
-    read.wait(10)
+    assert read.wait(300)
     rest = [len(records) for records, _ in batches]
     assert len(first) + sum(rest) == 20
     assert max(rest) == 8
@@ -71,15 +71,13 @@ def test_a_source_is_stopped_when_nobody_wants_more():
 
     def items():
         yield batch(0, 1)
-        stopped.wait(10)
-        ended.set()
+        if stopped.wait(300):
+            ended.set()
 
     batches = read_ahead(items(), 10, stopped.set)
     next(batches)
-    began = time.monotonic()
     batches.close()
     assert ended.is_set()
-    assert time.monotonic() - began < 1.0
 
 
 def test_memory_is_bounded_while_nobody_takes():
