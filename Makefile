@@ -5,28 +5,42 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
-LOG := .venv/test-rest.log
 
-.PHONY: demo test test-package test-rest check soak bench clean docs lint
+.PHONY: demo test test-loops test-site check soak bench clean docs lint
 
 demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
 
-# Two halves at a time: the second says what happened when it is done.
+# Parts of the tests, long ones first; make begins the next one when a core is free. One more than
+# there are cores, as brokers, browsers and workers are often waited for.
+JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+engines := tests/engines
+laws := tests/laws
+digests := tests/digests
+estimators := tests/estimators tests/extending tests/river tests/saving
+distributed := tests/distributed
+revisits := tests/revisits tests/forgetting tests/budget tests/tree
+sampling := tests/sampling tests/search
+faults := tests/faults tests/fuzz
+servers := tests/brokers tests/serve tests/browser
+documents := tests/docs tests/papers docs papers README.md
+PARTS := engines laws digests estimators distributed revisits sampling faults servers documents
+rest := $(filter-out $(foreach part,$(PARTS),$($(part))) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) src
+
 test: lint
-	$(MAKE) --no-print-directory -j 2 test-package test-rest
+	$(MAKE) --no-print-directory --keep-going --output-sync=target -j $(JOBS) \
+		test-loops $(PARTS:%=test-%) test-rest test-site
 
-SECOND := tests/browser tests/distributed tests/papers tests/docs docs papers README.md
-FIRST := $(filter-out $(SECOND) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) src
+test-%: $(READY)
+	$(BIN)/python -m pytest $($*)
 
-test-package:
-	$(BIN)/python -m pytest $(FIRST)
+# The compiled loops again, as plain Python.
+test-loops: $(READY)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests
 
-test-rest:
-	{ NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "kernel and not slow" tests \
-		&& $(BIN)/python -m pytest $(SECOND) \
-		&& $(SITE); } > $(LOG) 2>&1 || { cat $(LOG); exit 1; }
-	grep -E '^=+ .* in .*=$$' $(LOG)
+# After the examples in docs, among which it would write pages.
+test-site: test-documents
+	$(SITE)
 
 # The documentation as a website; a warning is an error.
 SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site

@@ -9,7 +9,7 @@ import pytest
 import loop_cache
 
 # Before the import of NumPy: small products gain nothing from more threads of BLAS, whose waiting
-# takes the cores from the other half of `make test`.
+# takes the cores from the other parts of `make test`.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Nothing compiled from other sources is to be tested; this runs before the import of numba.
 os.environ["NUMBA_CACHE_DIR"] = str(loop_cache.folder())

@@ -14,7 +14,7 @@ def folder():
     """Return the folder of loops compiled from the sources as they are.
 
     numba notices an edit of a function's own file only. All runs of the same sources share their
-    loops, both halves of `make test` among them; no other source has ever written to the folder.
+    loops, all parts of `make test` among them; no other source has ever written to the folder.
     """
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted((ROOT / "src" / "bnpstream" / "kernels").rglob("*.py")):

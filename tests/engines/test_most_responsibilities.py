@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bnpstream import DirichletMultinomial, StreamingMixture, dirichlet_process
+from bnpstream import DiagonalGaussian, DirichletMultinomial, StreamingMixture, dirichlet_process
 from bnpstream.inference import adf
 from bnpstream.likelihoods.word_screen import no_screen
 from bnpstream.mixture import MixtureState, Model, log_joint
@@ -110,9 +110,13 @@ def test_no_limit_and_no_cut_are_the_paper():
 
 def test_of_rows_of_numbers_too_the_best_are_kept():
     rng = np.random.default_rng(43)
-    rows = rng.normal(size=(90, 2)) + 3 * rng.integers(0, 3, size=(90, 2))
+    rows = rng.normal(size=(60, 2)) + 3 * rng.integers(0, 3, size=(60, 2))
+    given = (
+        dirichlet_process(5),
+        DiagonalGaussian(mean=[3.0, 3.0], variance=[1.0, 1.0], mean_strength=0.1),
+    )
     few, all_of_them = (
-        StreamingMixture(likelihood="gaussian", min_responsibility=0.0, max_responsibilities=most)
+        StreamingMixture(*given, min_responsibility=0.0, max_responsibilities=most)
         for most in (2, None)
     )
     for model in (few, all_of_them):

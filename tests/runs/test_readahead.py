@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from bnpstream.runs import read_ahead as reading
 from bnpstream.runs.read_ahead import AHEAD, read_ahead
 from bnpstream.sources import Place, Records, Reject
 
@@ -66,7 +67,8 @@ def test_small_batches_that_wait_are_joined():
     assert max(rest) == 8
 
 
-def test_a_source_is_stopped_when_nobody_wants_more():
+def test_a_source_is_stopped_when_nobody_wants_more(monkeypatch):
+    monkeypatch.setattr(reading, "PATIENCE", 60.0)
     stopped, ended = threading.Event(), threading.Event()
 
     def items():

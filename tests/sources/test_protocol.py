@@ -13,6 +13,7 @@ from broker import TOPICS
 from typer.testing import CliRunner
 
 from bnpstream.cli import app
+from bnpstream.runs import read_ahead
 from bnpstream.runs.feed import TooManyRejectsError
 from bnpstream.runs.options import ModelOptions, OptionError, Pace
 from bnpstream.runs.overview import Run
@@ -23,7 +24,7 @@ from bnpstream.sources import open_source
 from bnpstream.storage import RunError, read_checkpoint
 
 NAME = "inmemory://sizes"
-MODEL = ModelOptions(prefix_rows=20, engine="reference")
+MODEL = ModelOptions(prefix_rows=20)
 HUGE = 1e308
 """A number that no Gaussian takes."""
 
@@ -47,6 +48,15 @@ def topic():
     values[7], values[30], values[31] = None, HUGE, None
     TOPICS[NAME].write(values)
     return TOPICS[NAME].end()
+
+
+@pytest.fixture
+def whole(topic, tmp_path_factory):
+    """Return the run of the whole topic, which is made once."""
+    folder = tmp_path_factory.getbasetemp() / "whole topic"
+    if not folder.exists():
+        run(folder)
+    return folder
 
 
 def run(folder, *, resume=False, names=(NAME,), interrupts=None, after=lambda status: None, **pace):
@@ -77,8 +87,7 @@ def rejects(folder):
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 1024])
 @pytest.mark.parametrize("stops", [[5], [21, 33, 34]])
-def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, topic, batch_rows, stops):
-    run(tmp_path / "whole")
+def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, whole, batch_rows, stops):
     for n_records in stops:
         interrupts, resume = Interrupts(), (tmp_path / "parts").exists()
         after = interrupted_at(interrupts, n_records)
@@ -87,8 +96,8 @@ def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, topic, bat
     assert done
     assert (feed.records, feed.n_rows) == (90, 87)
     assert feed.position == {"records": 90, "offsets": [45, 45]}
-    assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
-    assert rejects(tmp_path / "parts") == rejects(tmp_path / "whole")
+    assert bits(tmp_path / "parts") == bits(whole)
+    assert rejects(tmp_path / "parts") == rejects(whole)
     assert feed.source.closed
 
 
@@ -142,7 +151,8 @@ def test_several_passes_need_a_source_that_can_be_read_again(tmp_path, topic):
     assert (found.exit_code, "inmemory://sizes cannot be read again" in found.stderr) == (2, True)
 
 
-def test_a_source_that_waits_is_woken_and_stopped(tmp_path):
+def test_a_source_that_waits_is_woken_and_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(read_ahead, "PATIENCE", 60.0)
     topic = TOPICS[NAME]
     topic.write(np.random.default_rng(0).normal(size=40).tolist())
 
@@ -182,7 +192,7 @@ def test_a_batch_may_be_cut_anywhere(topic):
 
 def test_commands_take_what_is_registered(tmp_path, topic):
     out = tmp_path / "run"
-    options = ["--engine", "reference", "--prefix-rows", "20"]
+    options = ["--prefix-rows", "20"]
     found = CliRunner().invoke(app, ["fit", NAME, "--out", str(out), "--json", *options])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["records"] == 90
