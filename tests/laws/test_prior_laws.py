@@ -19,11 +19,12 @@ from bnpstream.priors import (
     normalized_stable,
 )
 
+SIGMAS, TAUS, MASSES = [0.0, 0.1, 0.25, 0.5, 0.75], [0.0, 0.5, 1.0, 100.0], [0.5, 1.0, 10.0]
+# Every pair of sigma and tau, with the values of a in turn: no mutation was lost by it
+# (docs/decisions/2026-11-18-cost-of-tests.md).
 NGGPS = [
-    GeneralizedGamma(a, sigma, tau)
-    for sigma, tau, a in itertools.product(
-        [0.0, 0.1, 0.25, 0.5, 0.75], [0.0, 0.5, 1.0, 100.0], [0.5, 1.0, 10.0]
-    )
+    GeneralizedGamma(MASSES[(i + j) % 3], sigma, tau)
+    for (i, sigma), (j, tau) in itertools.product(enumerate(SIGMAS), enumerate(TAUS))
     if sigma > 0 or tau > 0
 ]
 DISCOUNTED = [prior for prior in NGGPS if prior.discount > 0]
@@ -430,7 +431,7 @@ def test_soft_rule_of_pitman_yor_equals_the_oracle(prior, cluster_count):
 
 
 @pytest.mark.parametrize("auxiliary", ["mode", "quadrature"])
-@pytest.mark.parametrize("prior", [*DISCOUNTED[::5], PitmanYor(1.0, 0.5)], ids=repr)
+@pytest.mark.parametrize("prior", [*DISCOUNTED[::2], PitmanYor(1.0, 0.5)], ids=repr)
 def test_plain_count_ignores_vacancy(prior, auxiliary):
     if isinstance(prior, GeneralizedGamma):
         prior = replace(prior, auxiliary=auxiliary)
@@ -522,13 +523,13 @@ def test_closed_form_weights_equal_what_the_base_class_derives(prior, auxiliary,
 # --- the number of clusters -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prior", NGGPS[::5] + PITMAN_YORS, ids=repr)
+@pytest.mark.parametrize("prior", NGGPS[::2] + PITMAN_YORS, ids=repr)
 def test_expected_clusters_is_the_mean_over_partitions(prior):
     for n in (1, 2, 6):
         assert math.isclose(prior.expected_clusters(n), mean_clusters(prior, n), rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("prior", NGGPS[2::3], ids=repr)
+@pytest.mark.parametrize("prior", NGGPS, ids=repr)
 def test_one_row_is_one_cluster(prior):
     assert abs(prior.expected_clusters(1) - 1) < 1e-9
 
