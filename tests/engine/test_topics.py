@@ -19,6 +19,7 @@ from bnpstream.inference.topics import (
     THOROUGH,
     damped,
     few_apart,
+    followed,
     grouped,
     grouped_by_odds,
     readable,
@@ -277,6 +278,39 @@ def test_a_quick_search_finds_the_same_drawn_topics(corpus):
     found = grouped(units_of(rows), effort=QUICK)
     assert adjusted_rand_score(labels, found.topics) > 0.95
     assert found.n_topics == J
+
+
+def test_topics_that_are_followed_take_in_new_rows_and_new_topics():
+    rows, labels = drawn(3000, seed=3)
+    early = np.flatnonzero(labels < J - 1)[:800]  # of one topic no row has come so far
+    before = grouped(units_of(rows[early]), effort=QUICK)
+    assert before.n_topics == J - 1
+    sums = units_of(rows[early]).sums(before.topics, J - 1) + before.strength * before.base[:, None]
+    start = np.argmax(rows @ np.log(sums / sums.sum(axis=0)), axis=1)
+    found = followed(units_of(rows), start, before.strength)
+    assert found.n_topics == J
+    assert adjusted_rand_score(labels, found.topics) > adjusted_rand_score(labels, start) + 0.1
+    assert found.log_joint > adapted(units_of(rows), labels, found.strength).log_joint - 30.0
+
+
+def test_on_the_way_topics_of_rows_go_on_from_those_before(monkeypatch):
+    rows, labels = drawn(2100, seed=2)
+    calls = []
+    monkeypatch.setattr(topics, "FACTOR", 2)
+    for search in (grouped, followed):
+
+        def watched(units, *args, search=search, **settings):
+            calls.append((search.__name__, units.tables.nnz))
+            return search(units, *args, **settings)
+
+        monkeypatch.setattr(topics, search.__name__, watched)
+    model = stream_of(rows, [2100])
+    assert [name for name, _ in calls] == ["grouped", "followed"]  # at 1000 and 2000 rows
+    assert calls[1][1] <= topics.WORDS_PER_ROW * 2000 // 2
+    assert adjusted_rand_score(labels, model.predict_topics(rows)) > 0.8
+    model.finish()
+    assert model.topics_.size == J
+    assert calls[-1][0] == "grouped"
 
 
 def test_no_more_topics_than_allowed_are_found(corpus):

@@ -1,5 +1,6 @@
 """The first rows of a stream, kept until there are enough to learn unset parameters from."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
 from bnpstream.kernels.arrays import Floats
+from bnpstream.kernels.text.bags import Bags
 from bnpstream.likelihoods.cells import WrongWidthError
 
 
@@ -32,15 +34,15 @@ class Prefix:
 
         Parameters
         ----------
-        rows : array, sparse or list
+        rows : array, sparse or sequence
             Rows of one kind throughout; copied.
         weights : ndarray of shape (n,) or None
             How many rows each counts for.
         stamps : ndarray of shape (n,) or None
             Their times, if they have any.
         """
-        n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
-        if self._parts and not isinstance(rows, list):
+        n = n_rows(rows)
+        if self._parts and not isinstance(rows, Sequence):
             expected = self._parts[0].shape[1]
             if rows.shape[1] != expected:
                 raise WrongWidthError(
@@ -59,7 +61,9 @@ class Prefix:
 
     def rows(self) -> Any:
         """Return all rows."""
-        if isinstance(self._parts[0], list):
+        if all(isinstance(part, Bags) for part in self._parts):
+            return Bags.joined(self._parts)
+        if isinstance(self._parts[0], Sequence):
             return [row for part in self._parts for row in part]
         if any(issparse(part) for part in self._parts):
             return vstack([csr_array(part) for part in self._parts], format="csr")
@@ -68,7 +72,7 @@ class Prefix:
     def first(self, n: int) -> Any:
         """Return the first n rows that count: those of weight zero are to leave no trace."""
         places, rows = self.counted()[:n], self.rows()
-        return [rows[i] for i in places.tolist()] if isinstance(rows, list) else rows[places]
+        return [rows[i] for i in places.tolist()] if isinstance(rows, Sequence) else rows[places]
 
     def weights(self) -> Floats | None:
         """Return the weights of all rows, or None if all are one."""
@@ -82,3 +86,8 @@ class Prefix:
     def counted(self) -> NDArray[np.intp]:
         """Return which rows count."""
         return np.flatnonzero(np.concatenate([np.empty(0), *self._weights]))
+
+
+def n_rows(rows: Any) -> int:
+    """Return how many rows there are, in a matrix or in a sequence."""
+    return len(rows) if isinstance(rows, Sequence) else int(rows.shape[0])

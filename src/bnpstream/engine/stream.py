@@ -19,7 +19,7 @@ from bnpstream.engine.opening import opening, settle_first
 from bnpstream.engine.parallel.rounds import Rounds, prepared
 from bnpstream.engine.phase import Phase
 from bnpstream.engine.posterior import Posterior
-from bnpstream.engine.prefix import Prefix
+from bnpstream.engine.prefix import Prefix, n_rows
 from bnpstream.engine.revisits import finishing, refine
 from bnpstream.engine.settings import Settings
 from bnpstream.engine.topics import TopicFinder, Topics, keeps_rows
@@ -341,15 +341,15 @@ class Stream:
         running = self.phase is Phase.RUNNING or encoder.is_informed
         threads = self.settings.learn_threads
         found = prepared(encoder, rows, threads) if running else encoder.check(rows)
-        n_rows = len(found) if isinstance(found, list) or running else int(found.shape[0])
-        weighed = require_weights(weights, n_rows)
-        stamps = require_stamps(timestamps, n_rows, self.settings.half_life, self._is_by_time())
+        n = len(found) if running else n_rows(found)
+        weighed = require_weights(weights, n)
+        stamps = require_stamps(timestamps, n, self.settings.half_life, self._is_by_time())
         if running:
             if self.settings.engine == "compiled":  # says so if there is no such engine
                 self.kernel(Model(self._prior, encoder.likelihood), encoder.view(found))
-            return Checked(encoder, found, n_rows, weighed, stamps, None)
+            return Checked(encoder, found, n, weighed, stamps, None)
         prefix = self.prefix.with_rows(found, weighed, stamps)
-        return Checked(encoder, found, n_rows, weighed, stamps, prefix)
+        return Checked(encoder, found, n, weighed, stamps, prefix)
 
     def absorb(self, rows: Any, weights: Any = None, timestamps: Any = None) -> Absorption | None:
         """Absorb rows in order, or keep them while the prefix, or a round, is filling.
@@ -418,7 +418,7 @@ class Stream:
         encoder = encoder.chosen(first)
         guess, batch = encoder.informed(first)
         warn_of_slowness(guess)
-        n_first = len(first) if isinstance(first, list) else int(first.shape[0])
+        n_first = n_rows(first)
         learner, model = Learner(max(n_first, 1)), Model(self._prior, guess)
         if batch is not None:
             self.settings.budget.check(adf.init(model, batch.n_statistics))

@@ -1,10 +1,11 @@
 """The topics of a stream: when they are found, what they are called, and which rows are in them.
 
 Topics are found at n = 1000, 4000, 16000, ... rows, from some words and with little effort, and
-with all effort at the end of a stream. They change no cluster. Between two such times a cluster or
-row belongs to the topic with the best score, so a new cluster has one as soon as it is born. Found
-again, topics are matched with those before by the units they share: ids keep their meaning, and
-births, splits and merges are in the lineage.
+with all effort at the end of a stream. On the way, topics of rows go on from those before, once
+there are several; all others begin from nothing. They change no cluster. Between two such times a
+cluster or row belongs to the topic with the best score, so a new cluster has one as soon as it is
+born. Found again, topics are matched with those before by the units they share: ids keep their
+meaning, and births, splits and merges are in the lineage.
 
 What is grouped (`inference.topics`) are the clusters of the posterior, or rows. Rows of short texts
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
@@ -46,6 +47,7 @@ from bnpstream.inference.topics import (
     Effort,
     damped,
     few_apart,
+    followed,
     grouped,
     grouped_by_odds,
     readable,
@@ -322,9 +324,20 @@ def _of_rows(rows: WordUnits, effort: Effort, several: bool) -> Grouping | None:
     (counts, base), ids = rows.counted, np.asarray(rows.ids)
     least = separate_evidence(counts, ids, base, rows.strength)
     grouping = grouped(rows.counted, least, effort=effort, several=several)
-    if grouping is not None and grouping.n_topics > np.unique(ids).size:
-        return None  # topics are the coarser level
-    return grouping
+    return _coarser(grouping, ids)
+
+
+def _following(rows: WordUnits, before: TopicWords) -> Grouping | None:
+    """Return topics of rows that go on from those before; None where these say no more."""
+    (counts, base), ids = rows.counted, np.asarray(rows.ids)
+    least = separate_evidence(counts, ids, base, rows.strength)
+    grouping = followed(rows.counted, before.best(rows.words), before.strength, least)
+    return None if grouping is None or grouping.n_topics == 1 else _coarser(grouping, ids)
+
+
+def _coarser(grouping: Grouping | None, ids: Integers) -> Grouping | None:
+    """Return topics, if they are no more than the clusters of rows: they are the coarser level."""
+    return grouping if grouping is None or grouping.n_topics <= np.unique(ids).size else None
 
 
 def _of_clusters(clusters: WordUnits, effort: Effort, several: bool) -> Grouping:
@@ -393,8 +406,10 @@ class TopicFinder:
         if effort is QUICK:
             most_words = min(WORDS_PER_ROW * posterior.state.n_observations, MOST_WORDS)
         several, chosen = (self.n_topics or 1) > 1, "rows"
-        rows = self._rows(posterior, most_words)
-        grouping = None if rows is None else _of_rows(rows, effort, several)
+        rows, grouping = self._going_on(posterior, effort, most_words // 2)
+        if grouping is None:
+            rows = self._rows(posterior, most_words)
+            grouping = None if rows is None else _of_rows(rows, effort, several)
         units = rows
         if units is None or grouping is None:
             chosen, units = "clusters", self._heaviest(posterior, most_words)
@@ -408,6 +423,18 @@ class TopicFinder:
             grouping = resized(units.grouped, grouping, wanted)
         members = units.words, units.masses, grouping.topics
         return chosen, units.topic_words(grouping), members
+
+    def _going_on(
+        self, posterior: "Posterior", effort: Effort, most_words: int
+    ) -> tuple[WordUnits | None, Grouping | None]:
+        """Return rows and topics that go on from those before, if these were several, of rows."""
+        before = self.topics if effort is QUICK else None
+        if before is None or before.units != "rows" or before.ids.size == 1:
+            return None, None
+        rows, found = self._rows(posterior, most_words), before.found
+        if rows is None or not isinstance(found, TopicWords):
+            return None, None
+        return rows, _following(rows, found)
 
     def _rows(self, posterior: "Posterior", most_words: int) -> WordUnits | None:
         """Return the rows kept, unless some rows were never seen."""

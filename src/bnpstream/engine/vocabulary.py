@@ -94,9 +94,9 @@ class GrowingVocabulary(Encoder):
         """Return the number of columns that there is room for: any vocabulary fits."""
         return LENGTH + 1
 
-    def check(self, rows: Any) -> list[Words]:
+    def check(self, rows: Any) -> Sequence[Words]:
         """Return documents as counts of words."""
-        return list(self._counted(rows))
+        return self._counted(rows)
 
     def _counted(self, rows: Any) -> Sequence[Words]:
         """Return documents as counts of words; texts are cut into words first."""
@@ -182,7 +182,7 @@ class GrowingVocabulary(Encoder):
     def save_rows(self, rows: Any, document: Document, arrays: Arrays) -> None:
         """Add documents, whose words must be strings."""
         require_words(word for words in rows for word in words)
-        document["documents"] = rows
+        document["documents"] = list(rows)
 
     def load_rows(self, document: Document, arrays: Arrays) -> list[Words]:
         """Return the documents."""

@@ -10,6 +10,9 @@ from bnpstream.mixture import KernelArguments, MixtureState, Model, SiteBuffer
 
 __all__ = ["Record", "Response", "Settings", "init", "respond", "run"]
 
+ENTRIES_PER_ROW = 64
+"""Responsibilities of a row that there is room for at first; what is not used costs nothing."""
+
 
 def init(model: Model, n_statistics: int) -> MixtureState:
     """Return the posterior of no rows."""
@@ -34,7 +37,7 @@ def run(
         When the rows so far fade.
     """
     n = len(batch)
-    old, new = SiteBuffer(n, 0), SiteBuffer(n, 2 * n + state.n_clusters + 1)
+    old, new = SiteBuffer(n, 0), SiteBuffer(n, ENTRIES_PER_ROW * n + state.n_clusters + 1)
     visited = (model, state, batch, old, new, settings, kernel)
     if ticks is None:
         yield from visit(*visited, keep_sites=False)

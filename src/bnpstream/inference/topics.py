@@ -145,10 +145,45 @@ def grouped(
     found = [_polished(units, start, effort.n_rounds, order, rng) for start in starts]
     found = [other for other in found if other.n_topics > 1] or [current if several else one]
     best = max(found, key=lambda other: other.log_joint)
+    return _preferred(units, best, one, least, several)
+
+
+def _preferred(
+    units: Units, best: Grouping, one: Grouping, least: float, several: bool = False
+) -> Grouping | None:
+    """Return topics, or one if that has more evidence; None if neither reaches the least."""
     ours, alone = evidence(units, best), evidence(units, one)
     if not several and alone >= ours:
         best, ours = one, alone
     return best if ours >= least + alone - one.log_joint else None  # given m, as `least` is
+
+
+def followed(
+    units: Units, topics: Integers, strength: float, least: float = -np.inf
+) -> Grouping | None:
+    """Return the topics of units, going on from topics found before some of them came.
+
+    These are halved, settled with a stiff base measure and joined once: so topics that are new
+    among the units come up as well.
+
+    Parameters
+    ----------
+    units : Units
+        What is grouped.
+    topics : ndarray of shape (n,)
+        The topic of each, of those found before.
+    strength : float
+        c1 as it was.
+    least : float
+        As for `grouped`.
+    """
+    n, order, rng = topics.size, units.order, np.random.default_rng(0)
+    start = adapted(units, topics, strength)
+    based = units._replace(base=start.base)
+    stiff = moved(based, _cut(start.topics, 2, rng), STIFF * start.strength, order)
+    found = joined(units, _settled(units, stiff, start.strength, start.base, order))
+    one = adapted(units, np.zeros(n, np.int64), max(float(units.tables.sum()), 1.0))
+    return _preferred(units, found, one, least)
 
 
 def readable(units: Units, effort: Effort = THOROUGH) -> Grouping | None:

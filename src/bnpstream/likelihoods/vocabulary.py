@@ -2,6 +2,8 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,23 +176,25 @@ class Vocabulary:
         if isinstance(documents, Bags):
             self._add_bags(documents)
             return
-        is_known = self.numbers.__contains__
+        is_known, new = self.numbers.__contains__, list[list[Hashable]]()
+        fresh = set[Hashable]()
         for document in documents:
             if not all(map(is_known, document)):
-                new = [word for word in document if word not in self.numbers]
-                self._append(sorted(new, key=repr))
+                unknown = [w for w in document if w not in self.numbers and w not in fresh]
+                new.append(sorted(unknown, key=repr))
+                fresh.update(unknown)
+        self._append(filter(None, new))
 
     def _add_bags(self, bags: Bags) -> None:
         numbers = self._numbers_of(bags.words)
         unknown = np.flatnonzero(numbers[bags.ids] == UNSEEN)
-        rows = np.unique(np.searchsorted(bags.indptr, unknown, side="right") - 1)
-        for row in rows.tolist():
-            ids = bags.ids[bags.indptr[row] : bags.indptr[row + 1]]
-            new = ids[numbers[ids] == UNSEEN].tolist()
-            spelled = dict(zip(bags.words.spelled(new), new, strict=True))
-            self._append(sorted(spelled, key=repr))
-            for word, id in spelled.items():
-                numbers[id] = self.numbers[word]
+        ids, first = np.unique(bags.ids[unknown], return_index=True)
+        rows = np.searchsorted(bags.indptr, unknown[first], side="right") - 1
+        words = bags.words.spelled(ids.tolist())
+        listed = sorted(zip(rows.tolist(), map(repr, words), words, ids.tolist(), strict=True))
+        new = groupby(listed, key=itemgetter(0))
+        numbers[[id for *_, id in listed]] = len(self) + 1 + np.arange(len(listed))
+        self._append([[word for _, _, word, _ in group] for _, group in new])
         self._numbered.n_known = len(self)
 
     def _numbers_of(self, lexicon: Lexicon) -> Integers:
@@ -217,15 +221,26 @@ class Vocabulary:
             return batch_class.of_bags(documents, self._numbers_of(documents.words))
         return batch_class.of(documents, self.numbers)
 
-    def _append(self, new: list[Hashable]) -> None:
-        known = len(self.words)
-        size = known + len(new)
-        if size >= self.likelihood.alpha.size:
-            self.likelihood = self.likelihood.grown(size)
-        self.likelihood.give(slice(known + 1, size + 1), self.base.alpha(known, len(new)))
-        self.likelihood.give_rest(self.base.rest(size))
-        self.words += new
-        self.numbers.update(zip(new, range(known + 1, size + 1), strict=True))
+    def _append(self, new: Iterable[list[Hashable]]) -> None:
+        """Add the words of documents, a list each; those of one document get the same alpha."""
+        alphas: list[float] = []
+        for words in new:
+            known = len(self.words)
+            size = known + len(words)
+            if size >= self.likelihood.alpha.size:
+                self._give(alphas)
+                self.likelihood, alphas = self.likelihood.grown(size), []
+            alphas += [self.base.alpha(known, len(words))] * len(words)
+            self.words += words
+            self.numbers.update(zip(words, range(known + 1, size + 1), strict=True))
+        self._give(alphas)
+
+    def _give(self, alphas: list[float]) -> None:
+        """Set what the last words, as many, have of the base measure, and what is left."""
+        if alphas:
+            size = len(self.words)
+            self.likelihood.give(slice(size + 1 - len(alphas), size + 1), np.array(alphas))
+            self.likelihood.give_rest(self.base.rest(size))
 
 
 class _Numbered:

@@ -48,6 +48,8 @@ from bnpstream.mixture.tables import (
 
 FIRST_CAPACITY = 128
 DOUBLE_UP_TO = 1024
+LEAST_ENTRIES, DOUBLE_ENTRIES_UP_TO = 2**12, 2**17
+"""Entries that a hashed table is lengthened by at least, and up to which it is doubled: 1.5 MB."""
 BLOCK_CELLS = 4_000_000
 
 
@@ -399,9 +401,15 @@ class MixtureState:
         return capacity
 
     def make_space(self, wanted: int) -> None:
-        """Lengthen a hashed table so that a row of so many entries has space; none for 0."""
+        """Lengthen a hashed table so that a row of so many entries has space; none for 0.
+
+        By doubling while that is little, then by a quarter.
+        """
         if wanted > 0:
-            self.arrays = self.arrays._replace(table=lengthened(self.arrays.table, wanted))
+            table = self.arrays.table
+            more = min(int(table.sizes.sum()), DOUBLE_ENTRIES_UP_TO)
+            longer = lengthened(table, max(wanted, LEAST_ENTRIES, more))
+            self.arrays = self.arrays._replace(table=longer)
 
     def compact(self) -> None:
         """Give back what rows that are gone have left in a hashed table."""
