@@ -588,6 +588,7 @@ def test_vectors_are_grouped_by_the_means_of_their_clusters():
     fine = Directional(floor=4.0)
     model = StreamingMixture(likelihood=fine).fit(rows)
     assert adjusted_rand_score(of, model.labels_) > 0.8
-    assert adjusted_rand_score(of % 5, model.predict_topics(rows)) > 0.8
-    assert model.topics_.size < model.n_clusters_ / 4
-    assert StreamingMixture(likelihood=fine, n_topics=2).fit(rows).topics_.size == 2
+    assert adjusted_rand_score(of, model.predict_topics(rows)) > 0.8
+    assert model.topics_.size < 160
+    told = StreamingMixture(likelihood=fine, n_topics=5).fit(rows)
+    assert adjusted_rand_score(of % 5, told.predict_topics(rows)) > 0.8

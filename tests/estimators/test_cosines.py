@@ -54,3 +54,41 @@ def test_other_families_have_no_cosines(vectors):
     other = StreamingMixture(likelihood="spherical").fit(vectors)
     with pytest.raises(ValueError, match="cosines are of directions"):
         other.cosine(vectors)
+
+
+def test_near_duplicates_name_the_first_row_that_is_as_close(vectors, model):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([vectors[:30], 2.0 * vectors[[4, 4]], rng.normal(size=(5, 40))])
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    for cosine in (0.9, 0.8):
+        own, found = model.predict(rows), model.near_duplicates(rows, cosine)
+        for i in range(len(rows)):
+            close = [j for j in range(i) if own[i] == own[j] and units[i] @ units[j] >= cosine]
+            assert found[i] == (close[0] if close else -1)
+    assert (found[30:32] >= 0).all()
+    assert model.near_duplicates(rows, 1.0 - 1e-9)[30:].tolist() == [4, 4, -1, -1, -1, -1, -1]
+
+
+def test_near_duplicates_do_not_depend_on_the_blocks(vectors, model):
+    rows = np.tile(vectors[:3], (1500, 1))
+    expected = np.tile([0, 1, 2], 1500)
+    expected[:3] = -1
+    assert model.near_duplicates(rows).tolist() == expected.tolist()
+
+
+def test_examples_in_frames_are_the_closest_rows(vectors, model):
+    texts = [f"text {i}" for i in range(len(vectors))]
+    nearest = model.exemplars(vectors)
+    frame = model.clusters_frame(rows=vectors, texts=texts)
+    for id, examples in zip(frame["id"], frame["examples"], strict=True):
+        assert examples == [texts[i] for i in nearest.get(id, [])]
+    numbers = model.clusters_frame(rows=vectors)["examples"].tolist()
+    assert numbers[0] == nearest[model.clusters_frame()["id"][0]].tolist()
+    topics = model.topics_frame(rows=vectors, texts=texts)
+    own = model.predict_topics(vectors)
+    for id, examples in zip(topics["id"], topics["examples"], strict=True):
+        assert len(examples) == 3
+        assert {int(own[texts.index(text)]) for text in examples} == {id}
+    with pytest.raises(ValueError, match="texts has 2 entries"):
+        model.clusters_frame(rows=vectors, texts=texts[:2])
+    assert "examples" not in model.topics_frame()

@@ -20,6 +20,8 @@ GROUPS = RNG.dirichlet(np.full(12, 0.2), 3)
 COUNTS = np.array([RNG.multinomial(8, GROUPS[i % 3]) for i in range(130)])
 TEXTS = [{f"w{j}": int(n) for j, n in enumerate(row) if n} for row in COUNTS]
 POINTS = RNG.normal(size=(130, 3)) + 6.0 * (np.arange(130) % 3)[:, None]
+UNITS = RNG.normal(size=(130, 8)) + 3.0 * np.eye(3, 8)[np.arange(130) % 3]
+UNITS /= np.linalg.norm(UNITS, axis=1, keepdims=True)
 WORDS = DirichletMultinomial(0.1)
 SECONDS = 20
 """Longer than this is never."""
@@ -45,8 +47,16 @@ MODELS = {
     "words": lambda: DocumentMixture(prefix_rows=30, revisit=20).partial_fit(TEXTS[:58]),
     "rare": lambda: DocumentMixture(prefix_rows=30, min_count=2).partial_fit(TEXTS[:58]),
     "topics": lambda: DocumentMixture(prefix_rows=30).partial_fit(TEXTS[:100]).finish(),
+    "directions": lambda: StreamingMixture(prefix_rows=30).partial_fit(UNITS[:100]).finish(),
 }
-ROWS = {"table": POINTS, "learner": POINTS, "words": TEXTS, "rare": TEXTS, "topics": TEXTS}
+ROWS = {
+    "table": POINTS,
+    "learner": POINTS,
+    "words": TEXTS,
+    "rare": TEXTS,
+    "topics": TEXTS,
+    "directions": UNITS,
+}
 
 
 def forgeries(arrays):

@@ -13,6 +13,8 @@ Arrays = dict[str, NDArray[Any]]
 
 ENTRIES = 2**19
 """Words of the rows that are kept, at most."""
+VECTORS = 2048
+"""Rows of vectors that are kept, at most."""
 PENDING = 64
 """Calls whose rows are put away at a time."""
 MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -81,6 +83,16 @@ class Words(NamedTuple):
         columns, values = (np.concatenate(x) for x in list(zip(*found, strict=True))[1:])
         return cls(indptr, columns, values)
 
+    @property
+    def fullness(self) -> float:
+        """Return how much of the room for words these take."""
+        return self.columns.size / ENTRIES
+
+    @property
+    def last(self) -> NDArray[np.bool_]:
+        """Return the last rows, as many as there is room for."""
+        return self.indptr[:-1] >= self.indptr[-1] - ENTRIES
+
     def common(self) -> Self:
         """Return rows without the words that only one of them has: these join nothing.
 
@@ -101,6 +113,37 @@ class Words(NamedTuple):
         return type(self)(indptr, self.columns[keep], self.values[keep])
 
 
+class Vectors(NamedTuple):
+    """Directions, to three digits."""
+
+    vectors: NDArray[np.float16]
+
+    @classmethod
+    def of_batch(cls, batch: Any) -> Self:
+        """Return the directions of a `VectorBatch`."""
+        return cls((batch.factors[:, None].astype(np.float32) * batch.values).astype(np.float16))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """Return the rows of several, in order."""
+        return cls(np.concatenate([part.vectors for part in parts]))
+
+    @property
+    def fullness(self) -> float:
+        """Return how much of the room for rows these take."""
+        return len(self.vectors) / VECTORS
+
+    @property
+    def last(self) -> NDArray[np.bool_]:
+        """Return the last rows, as many as there is room for."""
+        n = len(self.vectors)
+        return np.arange(n) >= n - VECTORS
+
+    def chosen(self, rows: NDArray[np.bool_]) -> Self:
+        """Return some rows."""
+        return type(self)(self.vectors[rows])
+
+
 class Memory:
     """A sample of the rows of a stream, and the cluster of each when it arrived.
 
@@ -117,49 +160,58 @@ class Memory:
     def __init__(self) -> None:
         self.n_seen, self._halvings, self._forgets = 0, 0, False
         self._numbers, self._ids = np.empty(0, np.int64), np.empty(0, np.int64)
-        self._words = Words(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
-        self._pending: list[tuple[Words, NDArray[np.int64]]] = []
+        self._rows: Any = Words(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
+        self._pending: list[tuple[Any, NDArray[np.int64]]] = []
 
     def add(self, batch: Batch, ids: NDArray[np.int64], forgets: bool = False) -> None:
         """Look at rows that were absorbed: the first of a batch, as many as have clusters."""
-        rows, self._forgets = batch.kernel_rows, forgets
-        words = Words.of(rows.indptr[: ids.size + 1], *self._entries(rows, ids.size))
-        self._pending.append((words, ids.copy()))
+        rows, self._forgets = self._first(batch, ids.size), forgets
+        self._pending.append((rows, ids.copy()))
         self.n_seen += ids.size
-        if len(self._pending) == PENDING or words.columns.size > ENTRIES // PENDING:
+        if len(self._pending) == PENDING or rows.fullness > 1.0 / PENDING:
             self._put_away()
 
     @staticmethod
-    def _entries(rows: Any, n: int) -> tuple[Any, Any]:
-        return rows.indices[: rows.indptr[n]], rows.values[: rows.indptr[n]]
+    def _first(batch: Any, n: int) -> Words | Vectors:
+        """Return the first n rows of a batch."""
+        if not batch.has_sparse_rows:
+            return Vectors.of_batch(batch.chosen(slice(0, n)))
+        rows = batch.kernel_rows
+        stop = rows.indptr[n]
+        return Words.of(rows.indptr[: n + 1], rows.indices[:stop], rows.values[:stop])
 
     def _put_away(self) -> None:
         """Keep what is to be kept of rows that were looked at."""
         if not self._pending:
             return
         ids = np.concatenate([ids for _, ids in self._pending])
-        words = Words.joined(words for words, _ in self._pending)
+        rows = type(self._pending[0][0]).joined(rows for rows, _ in self._pending)
         numbers = np.arange(self.n_seen - ids.size, self.n_seen)
         self._pending = []
-        self._take(numbers, ids, words)
+        self._take(numbers, ids, rows)
         if self._forgets:
-            n_words = self._words.indptr[-1]
-            self._keep(self._words.indptr[:-1] >= n_words - ENTRIES)
-        while self._words.columns.size > ENTRIES:
+            self._keep(self._rows.last)
+        while self._rows.fullness > 1.0:
             self._halvings += 1
             self._take(self._numbers[:0], self._ids[:0], None)
 
-    def _take(self, numbers: Integers, ids: Integers, words: Words | None) -> None:
+    def _take(self, numbers: Integers, ids: Integers, rows: Any) -> None:
         """Add rows; those whose hash is above the limit are left out, old ones too."""
+        if rows is not None:
+            self._rows = rows if self._numbers.size == 0 else type(rows).joined([self._rows, rows])
         self._numbers, self._ids = np.append(self._numbers, numbers), np.append(self._ids, ids)
-        if words is not None:
-            self._words = Words.joined([self._words, words])
         if self._halvings:
             self._keep(row_keys(self._numbers) >> np.uint64(64 - self._halvings) == 0)
 
+    def vectors(self, last: float = np.inf) -> NDArray[np.float16]:
+        """Return the rows kept out of the last of a stream of vectors, in order of arrival."""
+        self._put_away()
+        found: NDArray[np.float16] = self._rows.vectors[self._numbers >= self.n_seen - last]
+        return found
+
     def _keep(self, kept: NDArray[np.bool_]) -> None:
         self._numbers, self._ids = self._numbers[kept], self._ids[kept]
-        self._words = self._words.chosen(kept)
+        self._rows = self._rows.chosen(kept)
 
     def rows(self, most_words: int = ENTRIES, last: float = np.inf) -> tuple[Words, Integers]:
         """Return rows that are kept, and the clusters they arrived in.
@@ -173,20 +225,20 @@ class Memory:
         """
         self._put_away()
         chosen = self._numbers >= self.n_seen - last
-        sizes = np.diff(self._words.indptr)
+        sizes = np.diff(self._rows.indptr)
         if sizes[chosen].sum() > most_words:
             order = np.flatnonzero(chosen)
             order = order[np.argsort(row_keys(self._numbers[order]), kind="stable")]
             n = np.searchsorted(np.cumsum(sizes[order]), most_words, "right")
             chosen[order[n:]] = False
-        return self._words.chosen(chosen), self._ids[chosen]
+        return self._rows.chosen(chosen), self._ids[chosen]
 
     def save_into(self, arrays: Arrays) -> None:
         """Add the rows kept to a snapshot."""
         self._put_away()
         arrays["topics.memory.counters"] = np.array([self.n_seen, self._halvings])
         arrays["topics.memory.numbers"], arrays["topics.memory.ids"] = self._numbers, self._ids
-        arrays |= {f"topics.memory.{k}": x for k, x in self._words._asdict().items()}
+        arrays |= {f"topics.memory.{k}": x for k, x in self._rows._asdict().items()}
 
     @classmethod
     def load_from(cls, arrays: Arrays) -> "Memory":
@@ -198,10 +250,18 @@ class Memory:
         memory.n_seen, memory._halvings = n_seen, halvings
         n = require(arrays, "topics.memory.numbers", np.int64).size
         require(arrays, "topics.memory.ids", np.int64, n)
-        require_rows(arrays, "topics.memory.", "columns", "values", n)
         memory._numbers, memory._ids = (
             arrays["topics.memory.numbers"],
             arrays["topics.memory.ids"],
         )
-        memory._words = Words(*(arrays[f"topics.memory.{k}"] for k in Words._fields))
+        if "topics.memory.vectors" in arrays:
+            vectors = arrays["topics.memory.vectors"]
+            if vectors.dtype != np.float16 or vectors.ndim != 2 or len(vectors) != n:
+                raise ValueError(
+                    f"topics.memory.vectors is {vectors.dtype} of shape {vectors.shape}"
+                )
+            memory._rows = Vectors(vectors)
+        else:
+            require_rows(arrays, "topics.memory.", "columns", "values", n)
+            memory._rows = Words(*(arrays[f"topics.memory.{k}"] for k in Words._fields))
         return memory

@@ -25,6 +25,7 @@ from bnpstream.engine.vocabulary import GrowingVocabulary
 from bnpstream.inference import ep, window
 from bnpstream.inference.forgetting import Clock
 from bnpstream.kernels.arrays import N_OBSERVATIONS
+from bnpstream.kernels.vectors.families import SCALES
 from bnpstream.mixture.saved import named, require, require_numbers, rows_from
 from bnpstream.mixture.snapshot import (
     lineage_arrays,
@@ -147,13 +148,19 @@ def _check_topics(arrays: Arrays, n_statistics: int) -> None:
     """Raise ValueError if the rows kept for topics are not rows of the stream."""
     if "topics.memory.numbers" not in arrays:
         return
-    numbers, columns = arrays["topics.memory.numbers"], arrays["topics.memory.columns"]
+    numbers = arrays["topics.memory.numbers"]
     n_seen = arrays["topics.memory.counters"][0]
     inside = (numbers >= 0) & (numbers < n_seen)
     require("topics.memory.numbers", inside.all() and (np.diff(numbers) > 0).all())
     require("topics.memory.counters", n_seen <= arrays["counters"][N_OBSERVATIONS])
-    require("topics.memory.columns", (columns < n_statistics - 1).all())
-    require("topics.memory.values", (arrays["topics.memory.values"] >= 0.0).all())
+    if "topics.memory.vectors" in arrays:
+        vectors = arrays["topics.memory.vectors"]
+        fits = vectors.shape[1] == n_statistics - SCALES
+        require("topics.memory.vectors", fits and bool((np.abs(vectors) < 2.0).all()))
+    else:
+        columns, values = arrays["topics.memory.columns"], arrays["topics.memory.values"]
+        require("topics.memory.columns", (columns < n_statistics - 1).all())
+        require("topics.memory.values", (values >= 0.0).all())
     if "topics.data" in arrays:
         require("topics.data", (arrays["topics.data"] >= 0.0).all())
         require_numbers("topics.masses", arrays["topics.masses"], arrays["topics.ids"].shape, 0.0)

@@ -26,11 +26,15 @@ def row_means(posterior: "Posterior") -> Floats | None:
 
 
 def found_directions(
-    posterior: "Posterior", means: Floats, n_topics: int | None, granularity: float
+    posterior: "Posterior",
+    means: Floats,
+    n_topics: int | None,
+    granularity: float,
+    rows: Floats | None,
 ) -> tuple[Directions, Integers]:
     """Return the topics of clusters with these means, and the topic of every cluster."""
     masses = posterior.state.masses[posterior.order]
-    found = directions_of(masses, means, n_topics, granularity)
+    found = directions_of(masses, means, n_topics, granularity, rows)
     return found, found.best(means)
 
 

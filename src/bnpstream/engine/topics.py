@@ -56,7 +56,7 @@ from bnpstream.inference.topics import (
 )
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.likelihoods import Batch, Likelihood
+from bnpstream.likelihoods import Batch, Directional, Likelihood
 from bnpstream.mixture import Event
 
 if TYPE_CHECKING:
@@ -393,9 +393,18 @@ class TopicFinder:
         means = row_means(posterior)
         if means is None:
             return self._matched(posterior, "clusters", *self._clusters(posterior))
-        found, topics = found_directions(posterior, means, self.n_topics, self.granularity)
+        found, topics = found_directions(
+            posterior, means, self.n_topics, self.granularity, self._vectors(posterior)
+        )
         masses = posterior.state.masses[posterior.order]
         return self._matched(posterior, "clusters", found, (None, masses, topics))
+
+    def _vectors(self, posterior: "Posterior") -> Floats | None:
+        """Return the directions that were kept; None if not all rows were looked at."""
+        if self.memory.n_seen == 0 or self.memory.n_seen != posterior.state.n_observations:
+            return None
+        last = REMEMBERED * posterior.state.total_mass
+        return self.memory.vectors(last).astype(np.float64)
 
     def _wanted(self, n_found: int) -> int:
         return self.n_topics or max(1, round(self.granularity * n_found))
@@ -543,8 +552,8 @@ class TopicFinder:
 
 
 def keeps_rows(likelihood: Likelihood) -> bool:
-    """Return whether rows may be grouped into topics by themselves."""
-    return likelihood.feature_kind == "words"
+    """Return whether some rows are kept to find topics with: documents and directions."""
+    return likelihood.feature_kind == "words" or isinstance(likelihood, Directional)
 
 
 def _event(

@@ -303,6 +303,35 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         parts = np.split(order, np.flatnonzero(np.diff(own[order])) + 1)
         return {int(self.cluster_ids_[own[part[0]]]): part[:n] for part in parts}
 
+    def near_duplicates(self, X: Any, cosine: float = 0.95) -> NDArray[np.intp]:
+        """Return which earlier row every row nearly repeats.
+
+        For directions, as `cosine`. Rows are compared with those of the same cluster only.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features_in_)
+            Vectors; not absorbed.
+        cosine : float
+            Least cosine of two rows that count as near duplicates.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows,)
+            The first row that is so close, or -1 if there is none before this one.
+        """
+        view = self._view(X)
+        own, found = self._posterior.best(view), np.full(len(view), -1)
+        for members in np.split(np.argsort(own, kind="stable"), np.cumsum(np.bincount(own)))[:-1]:
+            for start in range(0, members.size, 1024):
+                later = members[start : start + 1024]
+                earlier = members[: start + later.size]
+                units = view.chosen(earlier).statistics[:, -self.n_features_in_ :]
+                close = self.likelihood_.cosines(units, view.chosen(later)) >= cosine
+                close &= earlier < later[:, None]
+                found[later] = np.where(close.any(axis=1), earlier[np.argmax(close, axis=1)], -1)
+        return found
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the responsibilities of the clusters for every row; they sum to one.
 

@@ -1,5 +1,6 @@
 """What a fitted mixture has found, as data frames: methods of estimators that have a stream."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from bnpstream.engine import Stream, require_whole
@@ -8,16 +9,25 @@ from bnpstream.engine.portraits import TopicPortraits
 from bnpstream.likelihoods.frames import frame_of
 
 Library = Literal["pandas", "polars", "arrow"]
+N_EXAMPLES = 3
+"""Examples of a topic."""
 
 
 def clusters_frame(
-    self: Any, *, n_words: int = 10, feature_names: Any = None, to: Library = "pandas"
+    self: Any,
+    *,
+    n_words: int = 10,
+    feature_names: Any = None,
+    rows: Any = None,
+    texts: Sequence[Any] | None = None,
+    to: Library = "pandas",
 ) -> Any:
     """Return a data frame with one row per cluster, the largest first.
 
     Its columns: `id` (stable), `label` (a few words), `words` (the most distinctive words, or the
     columns of a table), `size` (expected number of rows), `share` of the stream, `born` (number of
-    rows seen at its birth; missing if no longer known), `topic` (its id).
+    rows seen at its birth; missing if no longer known), `topic` (its id). With `rows` also
+    `examples`: the three of these that are closest to its centroid.
 
     Parameters
     ----------
@@ -26,6 +36,10 @@ def clusters_frame(
     feature_names : sequence of length n_features_in_, optional
         Names of columns; by default those of the data frame, or of the run, that it was fitted
         on, else positions. In a pipeline: ``pipeline[:-1].get_feature_names_out()``.
+    rows : array-like of shape (n, n_features_in_), optional
+        Vectors to take examples from, by cosine. For directions.
+    texts : sequence of length n, optional
+        What examples are shown as: the texts of `rows`, for instance. Default their numbers.
     to : {"pandas", "polars", "arrow"}
         Library of the data frame.
 
@@ -37,11 +51,20 @@ def clusters_frame(
     >>> frame["label"].tolist()[:2]
     ['bond, stock, loan', 'rain, wind, snow']
     """
-    return frame_of(_listed(self, cluster_columns, n_words, feature_names), to)
+    columns = _listed(self, cluster_columns, n_words, feature_names)
+    if rows is not None:
+        columns["examples"] = _examples(columns["id"], self.exemplars(rows), texts)
+    return frame_of(columns, to)
 
 
 def topics_frame(
-    self: Any, *, n_words: int = 10, feature_names: Any = None, to: Library = "pandas"
+    self: Any,
+    *,
+    n_words: int = 10,
+    feature_names: Any = None,
+    rows: Any = None,
+    texts: Sequence[Any] | None = None,
+    to: Library = "pandas",
 ) -> Any:
     """Return a data frame with one row per topic, the largest first.
 
@@ -51,10 +74,26 @@ def topics_frame(
 
     Parameters
     ----------
-    n_words, feature_names, to
-        As in `clusters_frame`.
+    n_words, feature_names, rows, texts, to
+        As in `clusters_frame`. Examples of a topic are the closest to the centroids of its
+        clusters, those of the largest first.
     """
-    return frame_of(_listed(self, topic_columns, n_words, feature_names), to)
+    columns = _listed(self, topic_columns, n_words, feature_names)
+    if rows is not None:
+        found, sizes = (
+            self.exemplars(rows),
+            dict(zip(self.cluster_ids_, self.weights_, strict=True)),
+        )
+        own = {
+            topic: [
+                row
+                for id in sorted(clusters, key=lambda id: -sizes[id])
+                for row in found.get(id, [])
+            ][:N_EXAMPLES]
+            for topic, clusters in zip(columns["id"], columns["clusters"], strict=True)
+        }
+        columns["examples"] = _examples(columns["id"], own, texts)
+    return frame_of(columns, to)
 
 
 def lineage_frame(self: Any, *, to: Library = "pandas") -> Any:
@@ -72,6 +111,17 @@ def lineage_frame(self: Any, *, to: Library = "pandas") -> Any:
     stream = self.read_stream()
     stream.topics  # noqa: B018  topics of an ended stream are found when somebody asks
     return frame_of(lineage_columns(stream.lineage), to)
+
+
+def _examples(ids: list[int], rows: Any, texts: Sequence[Any] | None) -> list[list[Any]]:
+    """Return the examples of clusters or topics, as texts or as numbers of rows."""
+    numbers = [[int(row) for row in rows.get(id, [])] for id in ids]
+    if texts is None:
+        return numbers
+    last = max((row for some in numbers for row in some), default=-1)
+    if last >= len(texts):
+        raise ValueError(f"texts has {len(texts)} entries, but rows has one with number {last}")
+    return [[texts[row] for row in some] for some in numbers]
 
 
 def _listed(model: Any, listing: Any, n_words: int, feature_names: Any) -> dict[str, list[Any]]:

@@ -9,14 +9,16 @@ rows of
 
 how much more a row points to its own group than to the next, or to none. Splinters of one group
 point where it points, which costs margin; groups that differ, joined, point nowhere, which costs
-more. Topics are where the margin is largest; then clusters move to the direction that they point
-to most, a few times.
+more. Where rows are at hand, these say how far to join (`inference.agreement`); where there are
+only clusters, topics are where the margin is largest. Then clusters move to the direction that they
+point to most, a few times.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from bnpstream.inference.agreement import Joins, agreed_number
 from bnpstream.kernels.arrays import Floats, Integers
 
 MOST_MEANS = 2048
@@ -41,7 +43,13 @@ class Directions(NamedTuple):
         return best
 
 
-def directions_of(masses: Floats, means: Floats, n_topics: int | None, factor: float) -> Directions:
+def directions_of(
+    masses: Floats,
+    means: Floats,
+    n_topics: int | None,
+    factor: float,
+    rows: Floats | None = None,
+) -> Directions:
     """Return the topics of clusters, the heaviest first.
 
     Parameters
@@ -51,15 +59,23 @@ def directions_of(masses: Floats, means: Floats, n_topics: int | None, factor: f
     means : ndarray of shape (K, D)
         x_k.
     n_topics : int, optional
-        Topics wanted; by default as many as the margin asks for, times `factor`.
+        Topics wanted; by default as many as `rows`, or else the margin, ask for, times `factor`.
     factor : float
         See `n_topics`.
+    rows : ndarray of shape (n, D), optional
+        Some rows of the clusters.
     """
     centre = masses @ means / masses.sum()
     sums = masses[:, None] * (means - centre)
     heavy = np.argsort(-masses, kind="stable")[:MOST_MEANS]
-    groups = _clearest(masses[heavy], sums[heavy], n_topics, factor)
     sums = sums[heavy]
+    products = sums @ sums.T
+    joins = _joins(masses[heavy], products)
+    if n_topics is None and rows is not None:
+        n_topics = max(1, round(factor * agreed_number(rows - centre, masses[heavy], sums, joins)))
+    elif n_topics is None:
+        n_topics = max(1, round(factor * _clearest(products, joins)))
+    groups = _cut(joins, heavy.size, n_topics)
     for _ in range(SWEEPS):
         units = _units(sums, groups)
         moved = np.argmax(sums @ units.T, axis=1)
@@ -82,11 +98,17 @@ def _units(sums: Floats, groups: Integers) -> Floats:
     return units
 
 
-def _clearest(masses: Floats, sums: Floats, n_topics: int | None, factor: float) -> Integers:
-    """Return groups, as many as wanted or those with the largest margin, numbered without gaps."""
-    K = masses.size
-    products = sums @ sums.T
-    joins = _joins(masses, products)
+def _cut(joins: Joins, K: int, n_groups: int) -> Integers:
+    """Return the group of every cluster where so many are left, numbered without gaps."""
+    groups = np.arange(K)
+    for i, j, _ in joins[: max(0, K - n_groups)]:
+        groups[groups == j] = i
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def _clearest(products: Floats, joins: Joins) -> int:
+    """Return the number of groups with the largest margin."""
+    K = len(products)
     best, chosen, looked = -np.inf, K, 2 * K
     pointing, alive, own = products, np.ones(K, np.bool_), np.arange(K)
     squares = np.diagonal(products).copy()
@@ -101,11 +123,7 @@ def _clearest(masses: Floats, sums: Floats, n_topics: int | None, factor: float)
             pointing[i] += pointing[j]
             squares[i], alive[j] = square, False
             own[own == j] = i
-    wanted = n_topics or max(1, round(factor * chosen))
-    groups = np.arange(K)
-    for i, j, _ in joins[: max(0, K - wanted)]:
-        groups[groups == j] = i
-    return np.unique(groups, return_inverse=True)[1]
+    return chosen
 
 
 def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
@@ -128,7 +146,7 @@ def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
     return float((margins - pointing.max(axis=0)).sum())
 
 
-def _joins(masses: Floats, products: Floats) -> list[tuple[int, int, float]]:
+def _joins(masses: Floats, products: Floats) -> Joins:
     """Return the joins of Ward's rule from all clusters to one, the cheapest first.
 
     Each is two groups, named by the first cluster in them, and the square of their sum. Groups

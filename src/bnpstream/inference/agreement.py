@@ -1,0 +1,185 @@
+"""How far clusters of vectors may be joined: as long as two views of a row agree on its group.
+
+Columns are parted in two halves, and each half of a row points to a group by itself. Where groups
+are real, both point to the same one; where a group is a splinter, it is chance which of its like
+each points to; and where a group holds parts of several, neither half points to it clearly. The
+agreement is the mutual information of the two labels, relative to their entropy, with what chance
+gives taken off both (Vinh, Epps and Bailey 2010). A row is compared with its own group without it.
+
+From the finest level on, groups are joined as long as views disagree at most a tenth more than at
+any finer level. So the first natural level counts, not the clearest: that may be the themes of
+topics.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from bnpstream.kernels.arrays import Floats, Integers
+
+DOUBT = 1.0 / 6.0
+"""Views may agree less than at a finer level by this share of a (1 - a), a being the agreement."""
+CHANCE = 0.05
+"""Views that agree less than this, at all levels, know no groups."""
+STEP = 1.12
+"""By what numbers of groups differ that are looked at."""
+SPLITS = (1, 2)
+"""Columns are parted by turns of so many."""
+LEAST = 1.5
+"""Mass that a group has at least if there is anything in it besides the row."""
+
+Joins = Sequence[tuple[int, int, float]]
+
+
+def agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> int:
+    """Return how many groups are left where views no longer agree on fewer.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, D)
+        Some rows, from the centre.
+    masses : ndarray of shape (K,)
+        Of clusters.
+    sums : ndarray of shape (K, D)
+        Of the rows of clusters, from the centre.
+    joins : sequence of (i, j, square)
+        Group j becomes part of group i, from K groups to one.
+    """
+    numbers = _numbers(masses.size)
+    curves = []
+    own = _own(rows, sums)
+    for turn in SPLITS:
+        half = np.arange(rows.shape[1]) // turn % 2 == 0
+        views = [View(rows[:, some], sums[:, some]) for some in (half, ~half)]
+        levels = _levels(views, masses, own, joins, numbers)
+        curves.append([agreement(*labels) for labels in levels])
+    curve = np.mean(curves, axis=0)
+    if curve.max() < CHANCE:
+        return 1
+    least, found = np.inf, numbers[0]
+    for number, agreed in zip(numbers, curve.tolist(), strict=True):
+        least = min(least, 1.0 - agreed)
+        if 1.0 - agreed > least * (1.0 + DOUBT * (1.0 - least)):
+            break
+        found = number
+    return found
+
+
+def _numbers(K: int) -> list[int]:
+    """Return the numbers of groups that are looked at, from K to one."""
+    found = [K]
+    while found[-1] > 1:
+        found.append(min(found[-1] - 1, int(found[-1] / STEP)))
+    return found
+
+
+def _own(rows: Floats, sums: Floats) -> Integers:
+    """Return the cluster that each row points to most."""
+    lengths = np.linalg.norm(sums, axis=1)
+    own: Integers = np.argmax(rows @ (sums / np.where(lengths > 0.0, lengths, 1.0)[:, None]).T, 1)
+    return own
+
+
+class View:
+    """Some columns of rows and groups: which group each row points to most."""
+
+    def __init__(self, rows: Floats, sums: Floats) -> None:
+        self._products, self._groups = sums @ rows.T, sums @ sums.T
+        self._squares: Floats = (rows**2).sum(axis=1)
+
+    def join(self, i: int, j: int) -> None:
+        """Make group j part of group i."""
+        self._products[i] += self._products[j]
+        self._groups[i] += self._groups[j]
+        self._groups[:, i] += self._groups[:, j]
+
+    def labels(self, alive: Integers, own: Integers, alone: NDArray[np.bool_]) -> Integers:
+        """Return the place in `alive` of each row's group; its own is taken without it.
+
+        Parameters
+        ----------
+        alive : ndarray of shape (J,)
+            Groups.
+        own : ndarray of shape (n,)
+            The place of each row's own.
+        alone : ndarray of shape (n,)
+            Whether nothing else is in it.
+        """
+        squares = np.maximum(np.diagonal(self._groups)[alive], 0.0)
+        every = np.arange(own.size)
+        pointing = self._products[alive]
+        mine = pointing[own, every]
+        pointing /= np.sqrt(np.where(squares > 0.0, squares, np.inf))[:, None]
+        rest = np.maximum(squares[own] - 2.0 * mine + self._squares, 0.0)
+        without = (mine - self._squares) / np.sqrt(np.where(rest > 0.0, rest, np.inf))
+        pointing[own, every] = np.where(alone, 0.0, without)
+        labels: Integers = np.argmax(pointing, axis=0)
+        return labels
+
+
+def _levels(
+    views: Sequence[View], masses: Floats, own: Integers, joins: Joins, numbers: Sequence[int]
+) -> Iterator[tuple[Integers, ...]]:
+    """Yield the labels of rows in both views, for every number of groups."""
+    K = masses.size
+    group, left = np.arange(K), K
+    for J in numbers:
+        for i, j, _ in joins[K - left : K - J]:
+            group[group == j] = i
+            for view in views:
+                view.join(i, j)
+        left = J
+        alive, places = np.unique(group, return_inverse=True)
+        mine = places[own]
+        alone = np.bincount(places, masses, J)[mine] < LEAST
+        yield tuple(view.labels(alive, mine, alone) for view in views)
+
+
+def agreement(a: Integers, b: Integers) -> float:
+    """Return the adjusted mutual information of two labels of the same rows; 0 for one group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> agreement(np.array([0, 0, 1, 1, 2, 2]), np.array([2, 2, 0, 0, 1, 1]))
+    1.0
+    """
+    n = a.size
+    both = np.unique(a * (int(b.max()) + 1) + b, return_counts=True)[1]
+    sizes = [np.unique(labels, return_counts=True)[1] for labels in (a, b)]
+    entropies = [np.log(n) - xlogy(size, size).sum() / n for size in sizes]
+    shared = sum(entropies) - (np.log(n) - xlogy(both, both).sum() / n)
+    chance = _by_chance(sizes[0], sizes[1], n)
+    most = 0.5 * sum(entropies) - chance
+    return float((shared - chance) / most) if most > 1e-12 else 0.0
+
+
+def _by_chance(sizes: Integers, others: Integers, n: int) -> float:
+    """Return the mean mutual information of labels of these sizes that have nothing in common.
+
+    How many rows two groups share is hypergeometric.
+    """
+    log_factorials = gammaln(np.arange(n + 1) + 1.0)
+    (x, n_x), (y, n_y) = (np.unique(s, return_counts=True) for s in (sizes, others))
+    total = 0.0
+    for size, count in zip(x.tolist(), n_x.tolist(), strict=True):
+        m = np.arange(1, size + 1)[:, None]
+        possible = (m <= y) & (m >= size + y - n)
+        shared, other = m * np.ones_like(y), y * np.ones_like(m)
+        m, other = shared[possible], other[possible]
+        log_p = (
+            log_factorials[size]
+            + log_factorials[n - size]
+            - log_factorials[n]
+            + log_factorials[other]
+            + log_factorials[n - other]
+            - log_factorials[m]
+            - log_factorials[size - m]
+            - log_factorials[other - m]
+            - log_factorials[n - size - other + m]
+        )
+        gains = m / n * np.log(n * m / (size * other)) * np.exp(log_p)
+        total += count * float(gains @ n_y[np.searchsorted(y, other)])
+    return total
