@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bnpstream.cli.fit import ALTERNATIVES, write_answers
+from bnpstream.cli.answers import ALTERNATIVES
+from bnpstream.cli.fit import write_answers
 from bnpstream.inference.visits import Absorbed, Responsibilities
 from bnpstream.kernels.arrays import Trace
 from bnpstream.sources import Records
@@ -25,7 +26,7 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
     trace = Trace.empty(n)
     trace.novelty[:] = rng.random(n)
     absorbed = Absorbed(trace, Responsibilities(indptr, ids, shares))
-    names = ["d0", 17, "é", *range(n - waited - 3)]
+    names = ["d0", 17, "é", 'a",\n  "b', "c\x7f\x9b", *range(n - waited - 5)]
     records = Records([{}] * len(names), list(range(100, 100 + len(names))), names)
     given = rng.integers(9, size=len(names)).tolist() if knows_topics else [None] * len(names)
     quantiles = rng.random(n) if knows_topics and not provisional else None
@@ -36,7 +37,9 @@ def test_answers_rank_the_clusters_of_every_record(capfdbinary, waited, provisio
         quantiles_of_arrivals=lambda: quantiles,
     )
     write_answers(records, model)
-    lines = capfdbinary.readouterr().out.splitlines()
+    written = capfdbinary.readouterr().out
+    assert not any(mark in written for mark in (b"\x7f", b"\x9b"))
+    lines = written.splitlines()
     assert len(lines) == len(names)
     for i, line in enumerate(lines):
         inside = slice(indptr[waited + i], indptr[waited + i + 1])

@@ -11,9 +11,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
+from bnpstream.cli.answers import answer_lines
 from bnpstream.cli.errors import INTERRUPTED, close_pipe
 from bnpstream.cli.output import json_bytes, print_json, print_numbers, say
 from bnpstream.cli.progress import ProgressDisplay
@@ -31,7 +31,6 @@ from bnpstream.sources import Options, Records
 from bnpstream.sources.brokers.broker import Answer as SentAnswer
 from bnpstream.storage import is_run
 
-ALTERNATIVES = 3
 SHOWN_TOPICS, TOPIC_WORDS = 10, 8
 SHOWN_REASONS = 5
 PAUSE = 0.1
@@ -194,63 +193,25 @@ def _answering(given: dict[str, Any]) -> Answering:
             return interrupts.requested
 
         with closing(open_sender(given["to"], wait=given["wait"], pause=pause)) as sender:
-            yield lambda records, model: sender.send(list(map(_keyed, answers_of(records, model))))
+            yield lambda records, model: sender.send(_keyed_answers(records, model))
 
     return opened
 
 
-def _keyed(document: dict[str, Any]) -> SentAnswer:
-    """Return an answer with what tells it from others: where its record is, or its number."""
-    place = document.get("place")
-    key = str(document["record"]) if place is None else "/".join(map(str, place.values()))
-    return SentAnswer(key, document)
-
-
 def write_answers(records: Records, model: Mixture) -> None:
     """Write what became of the rows of a batch, a line each, and flush."""
-    lines = [json_bytes(answer) for answer in answers_of(records, model)]
-    lines.append(b"")
-    sys.stdout.buffer.write(b"\n".join(lines))
+    sys.stdout.buffer.write(answer_lines(records, model))
     sys.stdout.buffer.flush()
 
 
-def answers_of(records: Records, model: Mixture) -> list[dict[str, Any]]:
-    """Return what became of the rows of a batch."""
-    absorbed = model.absorbed.part(len(model.absorbed.rows.ids) - len(records))
-    ranked, provisional = absorbed.responsibilities.ranked(), model.provisional
-    firsts = ranked.indptr[:-1]
-    stops = np.minimum(ranked.indptr[1:], firsts + ALTERNATIVES + 1)
-    clusters, shares = ranked.ids.tolist(), ranked.shares.tolist()
-    rows = (absorbed.rows.novelty, firsts, stops)
-    topics = model.topics_of_arrivals(records.rows, ranked)
-    quantiles = model.quantiles_of_arrivals()
-    if quantiles is not None:
-        quantiles = quantiles[quantiles.size - len(records) :]
-    # Lines of files are numbered as records are.
-    has_spots = len(records) > 0 and bool(records.places) and records.places[0].spot is not None
-    answers = []
-    for i, (number, id, topic, novelty, first, stop) in enumerate(
-        zip(
-            records.numbers, records.ids, topics, *(column.tolist() for column in rows), strict=True
-        )
-    ):
-        others = range(first + 1, stop)
-        answer: dict[str, Any] = {
-            "record": number,
-            "id": id,
-            "cluster": clusters[first],
-            "topic": topic,
-            "probability": shares[first],
-            "novelty": novelty,
-            **({} if quantiles is None else {"novelty_quantile": float(quantiles[i])}),
-            "alternatives": [{"cluster": clusters[j], "probability": shares[j]} for j in others],
-        }
-        if has_spots:
-            answer["place"] = records.places[i].spot
-        if provisional:
-            answer["provisional"] = True
-        answers.append(answer)
-    return answers
+def _keyed_answers(records: Records, model: Mixture) -> list[SentAnswer]:
+    """Return answers with what tells one from others: where its record is, or its number."""
+    spots = [place.spot for place in records.places] or [None] * len(records)
+    keys = [
+        str(number) if spot is None else "/".join(map(str, spot.values()))
+        for number, spot in zip(records.numbers, spots, strict=True)
+    ]
+    return list(map(SentAnswer, keys, answer_lines(records, model).splitlines()))
 
 
 def _mend_last_line() -> None:

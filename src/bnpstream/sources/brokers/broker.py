@@ -136,7 +136,8 @@ class Answer(NamedTuple):
 
     key: str
     """The same whenever the record is answered, and of no other record."""
-    document: dict[str, Any]
+    line: bytes
+    """A JSON object."""
 
 
 class Outlet(ABC):

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import nats
-import orjson
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
@@ -224,10 +223,7 @@ class Answers(Outlet):
     async def _publish(self, answers: Sequence[Answer]) -> None:
         publish, subject = self._link.stream.publish, self.address.name
         await asyncio.gather(
-            *(
-                publish(subject, orjson.dumps(document), headers={"Nats-Msg-Id": key})
-                for key, document in answers
-            )
+            *(publish(subject, line, headers={"Nats-Msg-Id": key}) for key, line in answers)
         )
 
     def close(self) -> None:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from bnpstream.sources.brokers.address import Address
@@ -210,7 +209,7 @@ class Answers(Outlet):
     def send(self, answers: Sequence[Answer]) -> None:
         """Produce answers, and wait until all are there; what is on its way is not sent again."""
         if answers is not self._sending:
-            batch = [{"key": one.key, "value": orjson.dumps(one.document)} for one in answers]
+            batch = [{"key": one.key, "value": one.line} for one in answers]
             self._producer.produce_batch(self.address.name, batch, on_delivery=self._note)
             self._sending = answers
         left = self._producer.flush(ANSWER_SECONDS)

@@ -215,9 +215,10 @@ class Answers(Outlet):
         with session.transaction(), session.cursor() as cursor:
             copied = sql.SQL("COPY bnpstream_answers ({}) FROM STDIN").format(columns)
             with cursor.copy(copied) as copy:
-                for _, document in answers:
-                    cells = [document[name] for name in _COLUMNS]
-                    copy.write_row([str(document["id"]), *cells, orjson.dumps(document).decode()])
+                for _, line in answers:
+                    answer = orjson.loads(line)
+                    cells = [answer[name] for name in _COLUMNS]
+                    copy.write_row([str(answer["id"]), *cells, line.decode()])
             cursor.execute(
                 sql.SQL(
                     "INSERT INTO {table} ({columns}) SELECT DISTINCT ON (id) {columns} "

@@ -166,8 +166,8 @@ class Answers(Outlet):
     def send(self, answers: Sequence[Answer]) -> None:
         """Add answers in one round trip."""
         pipe = self._link.client.pipeline(transaction=False)
-        for key, document in answers:
-            pipe.xadd(self.address.name, {"key": key, "answer": orjson.dumps(document)})
+        for key, line in answers:
+            pipe.xadd(self.address.name, {"key": key, "answer": line})
         self._link.ask(pipe.execute)
 
     def close(self) -> None:
