@@ -53,7 +53,7 @@ soak: $(READY)
 	set -e; for model in window fading prefix table learner rounds words rare topics; do \
 		$(BIN)/python tests/faults/forging.py $$model; \
 	done
-	$(BIN)/python tests/fuzz/fuzzing.py $(MINUTES) $$(date +%s)
+	$(BIN)/python tests/fuzz/fuzzing.py $(MINUTES)m $$(date +%s)
 
 lint: $(READY)
 	$(BIN)/ruff check
