@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -39,23 +40,27 @@ SKIPPED = b"\x51\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
 """A frame of zstd that is to be skipped."""
 
 
-@pytest.mark.parametrize("at_a_time", [1 << 20, 1000, 7, 1])
+def unpacked(packed, at_a_time):
+    """Yield what is unpacked of bytes that come a few at a time."""
+    unpacker = find_unpacker("a", packed)
+    for at in range(0, len(packed), at_a_time):
+        yield unpacker.feed(packed[at : at + at_a_time])
+        while piece := unpacker.take():
+            yield piece
+    unpacker.check_end()
+
+
+@pytest.mark.parametrize("at_a_time", [1 << 20, 1000, 7])
 @pytest.mark.parametrize("said", [{}, {"write_checksum": True}, {"write_content_size": False}])
 def test_frames_of_any_layout(said, at_a_time):
     rng = np.random.default_rng((95, 1))
     data = b"abc def\n" * 40_000 + rng.bytes(10_000)  # repeated, packed and raw blocks
     frames = [zstandard.ZstdCompressor(level=n, **said).compress(data) for n in (1, 19)]
     whole = SKIPPED.join([*frames, zstandard.compress(b""), zstandard.compress(b"end")])
-    unpacker, found = find_unpacker("a.zst", whole), []
-    for at in range(0, len(whole), at_a_time):
-        found.append(unpacker.feed(whole[at : at + at_a_time]))
-        while piece := unpacker.take():
-            found.append(piece)
-    unpacker.check_end()
-    assert b"".join(found) == data + data + b"end"
+    assert b"".join(unpacked(whole, at_a_time)) == data + data + b"end"
 
 
-@pytest.mark.parametrize("at_a_time", [1 << 20, 1000, 7, 1])
+@pytest.mark.parametrize("at_a_time", [1 << 20, 1000, 99])
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
 def test_everything_before_a_wrong_byte_comes_first(name, at_a_time):
     rng = np.random.default_rng((95, 2))
@@ -63,13 +68,23 @@ def test_everything_before_a_wrong_byte_comes_first(name, at_a_time):
     pack = {"gzip": gzip.compress, "zstd": zstandard.ZstdCompressor().compress}[name]
     packed = bytearray(pack(data))
     packed[len(packed) // 2] ^= 255
-    unpacker, found = find_unpacker("a", bytes(packed)), b""
+    found: list[bytes] = []
     with pytest.raises(ValueError, match=f"a: the {name} data are damaged"):
-        for at in range(0, len(packed), at_a_time):
-            found += unpacker.feed(bytes(packed[at : at + at_a_time]))
-            while piece := unpacker.take():
-                found += piece
-    with pytest.raises(ValueError, match="damaged"):  # and not what comes after it
-        unpacker.take()
-    n_same = sum(1 for _ in itertools.takewhile(bool, map(int.__eq__, found, data)))
+        found.extend(unpacked(bytes(packed), at_a_time))
+    joined = b"".join(found)
+    n_same = sum(1 for _ in itertools.takewhile(bool, map(int.__eq__, joined, data)))
     assert n_same > 0.2 * len(data)  # blocks of zstd have 128 kB
+
+
+@pytest.mark.parametrize("at_a_time", [1 << 20, 1])
+def test_damage_is_told_again_and_nothing_after_it(at_a_time):
+    packed = bytearray(gzip.compress(b"a\nb\n"))
+    packed[-8] ^= 1
+    unpacker, found = find_unpacker("a", bytes(packed)), []
+    for at in range(0, len(packed), at_a_time):
+        with suppress(ValueError):
+            found.append(unpacker.feed(bytes(packed[at : at + at_a_time])))
+    assert b"".join(found) == b"a\nb\n"
+    for _ in range(2):
+        with pytest.raises(ValueError, match="damaged"):
+            unpacker.take()

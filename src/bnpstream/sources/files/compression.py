@@ -70,14 +70,15 @@ class _Zstd:
         self._wanted, self._piece = next(self._pieces), bytearray()
 
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
-        given, left = data[: self._wanted], data[self._wanted :]
-        found = self._frame.decompress(given)
-        self._piece += given
-        self._wanted -= len(given)
-        while self._wanted == 0 and not self._frame.eof:
-            self._wanted = self._pieces.send(bytes(self._piece))
-            self._piece.clear()
-        return found, left
+        n = self._wanted - len(self._piece)
+        self._piece += data[:n]
+        found = b""
+        while len(self._piece) == self._wanted and not self._frame.eof:
+            found += self._frame.decompress(self._piece)
+            piece, self._piece = bytes(self._piece), bytearray()
+            if not self._frame.eof:
+                self._wanted = self._pieces.send(piece)
+        return found, data[n:]
 
     @property
     def is_complete(self) -> bool:
