@@ -56,7 +56,7 @@ def compared(records) -> list:
     beside = zip(records.excerpts or nothing, records.times or nothing, strict=True)
     taken = zip(records.numbers, records.ids, rows, beside, strict=True)
     found = [(number, id_, repr((row, more))) for number, id_, row, more in taken]
-    found += [(one.record, one.line, one.reason) for one in records.rejects]
+    found += [(one.record, one.line, f"{one.reason}: {one.beginning}") for one in records.rejects]
     return sorted(found, key=lambda one: one[0])
 
 
