@@ -89,7 +89,8 @@ def spoil_lines(data: bytes, rng: random.Random, other: bytes) -> bytes:
 
 def options_for(name: str, rng: random.Random | None = None) -> dict[str, Any]:
     """Return what is said about a file: vectors have to be named, the rest may be."""
-    found: dict[str, Any] = {"vector_field": "v"} if name.startswith("vectors") else {}
+    named = {"vectors": {"vector_field": "v"}, "numbered": {"counts_field": "counts"}}
+    found: dict[str, Any] = dict(named.get(name.split(".")[0], {}))
     if rng is None or rng.random() < 0.6:
         return found
     said = rng.choice(

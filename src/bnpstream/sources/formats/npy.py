@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -111,7 +112,7 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
             f"{path}: a matrix cannot be read from a pipe or while it grows: give a file"
         )
     try:
-        matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        matrix: NDArray[Any] = npy.open_memmap(path, mode="r")  # never objects
     except UNREADABLE as error:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
