@@ -1,7 +1,7 @@
 """Runs that fail at their n-th call of the disk, or allocation, and go on to the same bits.
 
-``LD_PRELOAD=shim.so python fault_points.py FOLDER MODEL [MOST]`` forks a process for every n, or for
-about MOST of them, and every error; then another that resumes. It says how many there were.
+``LD_PRELOAD=shim.so python fault_points.py FOLDER MODEL [MOST]`` forks a process for every n, or
+for about MOST of them, and every error; then another that resumes. It says how many there were.
 """
 
 import ctypes

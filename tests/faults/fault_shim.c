@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -80,12 +81,20 @@ ssize_t write(int fd, const void *data, size_t n) {
 WRITER(pwrite)
 WRITER(pwrite64)
 
-#define SYNCER(name)                                    \
-    int name(int fd) {                                  \
-        if (is_due()) return -1;                        \
-        int done = REAL(int, name, int)(fd);            \
-        if (done == 0) note('S', number_of(fd, 0), 0, 0, 0, 0, 0); \
-        return done;                                    \
+/* Some libraries rename files by calls of the kernel that are not seen: a sync tells the name. */
+static void note_sync(int fd) {
+    char link[40], name[4096] = {0};
+    if (log_to < 0) return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (readlink(link, name, sizeof name - 1) > 0) note('S', number_of(fd, 0), 0, name, 0, 0, 0);
+}
+
+#define SYNCER(name)                         \
+    int name(int fd) {                       \
+        if (is_due()) return -1;             \
+        int done = REAL(int, name, int)(fd); \
+        if (done == 0) note_sync(fd);        \
+        return done;                         \
     }
 SYNCER(fsync)
 SYNCER(fdatasync)
