@@ -19,12 +19,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mutations import CORPUS, Case, case_of, options_for
+from naive_readers import check_naive
 from readings import check_once, reading
 
 CPU_SECONDS, SECONDS = 10, 120
 """Longer than this is never."""
 MOST_BYTES = 2 << 30
 """Bytes beyond those of a process that has read the corpus: a file of a kilobyte needs none."""
+NAIVE = 4
+"""Every so many files are read by a naive reader, too, if there is one."""
 KEPT = 3
 FOUND = Path("fuzz-found")
 SEED_STEP = 10**9
@@ -66,7 +69,9 @@ def work(folder: Path, numbers: range, at: mmap.mmap) -> Counter[str]:
         path = folder / case.name
         path.write_bytes(case.data)
         try:
-            check_once(path, case.options, random.Random(-number))
+            whole = check_once(path, case.options, random.Random(-number))
+            if whole.error is None and number % NAIVE == 0:
+                check_naive(path, case.options)
         except Exception as error:
             finds.keep(number, case, kind_of(error), traceback.format_exc())
         path.unlink()

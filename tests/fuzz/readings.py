@@ -132,11 +132,14 @@ def in_blocks(n_bytes: int, path: Path, batch_rows: int, said: dict[str, Any]) -
         byte_reader.BLOCK_BYTES = usual
 
 
-def check_once(path: Path, said: dict[str, Any], rng: random.Random) -> None:
-    """Raise AssertionError unless a second reading agrees, or one that goes on from some record."""
+def check_once(path: Path, said: dict[str, Any], rng: random.Random) -> Reading:
+    """Raise AssertionError unless a second reading agrees, or one that goes on from some record.
+
+    Return the first reading.
+    """
     whole = reading(path, rng.choice(BATCHES), said)
     if len(whole.found) > MOST:
-        return
+        return whole
     check_numbers(whole.found)
     if whole.found and rng.random() < 0.5:
         check_resumed(path, said, whole, rng.randrange(len(whole.found)), rng.choice(BATCHES))
@@ -144,3 +147,4 @@ def check_once(path: Path, said: dict[str, Any], rng: random.Random) -> None:
         check_same(in_blocks(rng.choice(BLOCKS), path, rng.choice(BATCHES), said), whole)
     else:
         check_same(reading(path, rng.choice(BATCHES), said), whole)
+    return whole
