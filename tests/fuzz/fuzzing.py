@@ -60,9 +60,12 @@ def kind_of(error: BaseException) -> str:
 
 def work(folder: Path, numbers: range, at: mmap.mmap) -> Counter[str]:
     """Check cases; the number of the one that is looked at is in `at`."""
-    finds = Finds()
+    finds, most = Finds(), n_bytes() + MOST_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     for done, number in enumerate(numbers):
         at[:8] = struct.pack("q", done)
+        if n_bytes() > most - MOST_BYTES // 2:  # pyarrow keeps what it once had
+            return finds.kinds
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
         signal.alarm(SECONDS)
         case = case_of(number)
@@ -75,7 +78,13 @@ def work(folder: Path, numbers: range, at: mmap.mmap) -> Counter[str]:
         except Exception as error:
             finds.keep(number, case, kind_of(error), traceback.format_exc())
         path.unlink()
+    at[:8] = struct.pack("q", len(numbers))
     return finds.kinds
+
+
+def n_bytes() -> int:
+    """Return how many bytes of addresses this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def in_a_process(folder: Path, numbers: range, at: mmap.mmap) -> tuple[int, int]:
@@ -85,9 +94,6 @@ def in_a_process(folder: Path, numbers: range, at: mmap.mmap) -> tuple[int, int]
     if child == 0:
         code = 1
         try:
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-            most = pages * resource.getpagesize() + MOST_BYTES
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
             found = work(folder, numbers, at)
             at[8:16] = struct.pack("q", found.total())
             code = 0
@@ -110,15 +116,12 @@ def soak(n_cases: int, minutes: float, seed: int) -> int:
         while done < n_cases and time.monotonic() < until:
             numbers = range(first + done, first + min(n_cases, done + 10_000))
             code, found = in_a_process(Path(name), numbers, at)
-            n_bad += found
-            if code == 0:
-                done += len(numbers)
-                continue
             behind = struct.unpack("q", at[:8])[0]
-            number = numbers[behind]
-            case = case_of(number)
-            Finds().keep(number, case, f"ended with {code}", "")
-            n_bad, done = n_bad + 1, done + behind + 1
+            n_bad, done = n_bad + found, done + behind
+            if code != 0:
+                number = numbers[behind]
+                Finds().keep(number, case_of(number), f"ended with {code}", "")
+                n_bad, done = n_bad + 1, done + 1
     seconds = time.monotonic() - began
     print(f"{done} files, {n_bad} bad, {seconds:.0f} s; seed {seed}")
     return n_bad
