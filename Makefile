@@ -54,20 +54,29 @@ check: test
 	$(BIN)/python -m pytest -m slow tests
 	$(BIN)/python benchmarks/gate.py
 
-# Faults at every point, forged states, and spoilt files for MINUTES (docs/reliability.md).
+# Faults at every point of every kind of run, forged states, every index checked, spoilt messages;
+# then spoilt files for MINUTES (docs/reliability.md). POINTS=20 tries about so many points of each.
 MINUTES ?= 10
+POINTS ?= 0
 SHIM := .venv/fault_shim.so
+RUNS := growing window passes fading merges budget bursty rounds rotation
+STATES := window fading prefix table learner rounds words rare topics
 
 soak: $(READY)
 	cc -shared -fPIC -o $(SHIM) tests/faults/fault_shim.c -ldl
-	set -e; for model in growing window passes; do \
+	set -e; for model in $(RUNS) dask; do for fault in fault_points power_loss; do \
 		rm -rf .venv/faults; mkdir .venv/faults; \
-		LD_PRELOAD=$(CURDIR)/$(SHIM) $(BIN)/python tests/faults/fault_points.py .venv/faults $$model 1; \
-	done
-	set -e; for model in window fading prefix table learner rounds words rare topics; do \
-		$(BIN)/python tests/faults/forging.py $$model; \
-	done
-	$(BIN)/python tests/fuzz/fuzzing.py $(MINUTES) $$(date +%s)
+		LD_PRELOAD=$(CURDIR)/$(SHIM) $(BIN)/python tests/faults/$$fault.py .venv/faults $$model $(POINTS); \
+	done; done
+	set -e; for model in $(STATES); do $(BIN)/python tests/faults/forging.py $$model; done
+	BNPSTREAM_MOMENTS=150 $(BIN)/python -m pytest tests/faults/test_interrupts.py
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/bounds $(BIN)/python tests/fuzz/bounds.py 20000 $(RUNS)
+	$(BIN)/python tests/fuzz/messages.py 20000 $$(date +%s)
+	if $(BIN)/python -c 'import atheris' 2> /dev/null; then \
+		NUMBA_DISABLE_JIT=1 $(BIN)/python tests/fuzz/guided.py .venv/guided $$((60 * $(MINUTES))) \
+		&& $(BIN)/python tests/fuzz/guided.py .venv/guided; \
+	else echo "atheris is not installed: no files that coverage leads to"; fi
+	$(BIN)/python tests/fuzz/fuzzing.py $(MINUTES)m $$(date +%s)
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """A call that is interrupted loses no row and counts none twice."""
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -98,8 +99,8 @@ def test_an_interrupted_pass_counts_whole_rows(interrupted):
 
 # --- Ctrl-C at any moment -------------------------------------------------------------------------
 
-MOMENTS = 10
-"""Calls of functions at which each stream is interrupted."""
+MOMENTS = int(os.environ.get("BNPSTREAM_MOMENTS", "10"))
+"""Calls of functions at which each stream is interrupted; `make soak` has more."""
 DOCUMENTS = [{f"w{j}": int(n) for j, n in enumerate(row) if n} for row in X.toarray()]
 STREAMS = {
     "plain": (mixture, X),

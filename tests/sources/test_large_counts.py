@@ -65,3 +65,14 @@ def test_counts_by_word_do_not_wrap_around(tmp_path, options):
     [(batch, _)] = open_source(str(path), Options(**options)).batches()
     assert batch.numbers == [0, 3]
     assert [reject.line for reject in batch.rejects] == [2, 3]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_counts_of_a_matrix_do_not_wrap_around(tmp_path, dtype):
+    largest = int(np.iinfo(dtype).max)
+    rows = [[1, 2], [largest, 0], [MOST + 1, 0], [2**62, 2**62], [7, 0]]
+    np.save(tmp_path / "a.npy", np.array(rows, dtype))
+    [(batch, _)] = open_source(str(tmp_path / "a.npy")).batches()
+    assert batch.rows.toarray().tolist() == [[1, 2], [MOST + 1, 0], [7, 0]]
+    assert [reject.record for reject in batch.rejects] == [1, 3]
+    assert all("sum to more than 64 bits hold" in reject.reason for reject in batch.rejects)

@@ -11,8 +11,8 @@ from msgspec import convert
 
 from bnpstream.storage.files import (
     RunError,
-    disk_errors,
     locked,
+    make_folder,
     sweep_up,
     sync_folder,
     write_json,
@@ -120,8 +120,7 @@ def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
     """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
     if is_run(folder) and "source" in read_config(folder):
         raise RunError(f"{folder}: is the directory of a run: save to another one")
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder):
         if is_run(folder):
             sweep_up(folder, (CONFIG, NAMES, STATE))
@@ -185,8 +184,7 @@ class RunWriter:
                 f"{folder}: has a {left[0]} but no {CONFIG}: restore that from a copy, "
                 "or give another --out"
             )
-        with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         writer = cls(folder, {})
         try:
             for name, content in (others or {}).items():

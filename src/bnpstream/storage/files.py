@@ -95,6 +95,15 @@ def sweep_up(folder: Path, names: Iterable[str]) -> None:
                 path.unlink(missing_ok=True)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those that it is in, and bring their names to the disk."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY)

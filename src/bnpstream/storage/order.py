@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from bnpstream.storage.files import disk_errors, open_own
+from bnpstream.storage.files import disk_errors, open_own, sync_folder
 
 __all__ = ["OrderLog", "Ordered"]
 
@@ -72,6 +72,7 @@ class OrderLog:
             self._file.close()
             self.path.replace(self._before)
             self._file = self._opened()
+            sync_folder(self.path.parent)
         self.batches = [batch for batch in self.batches if batch.records >= records]
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Unpacking of gzip and zstd, piece by piece in bounded memory."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 import zstandard
@@ -10,8 +10,6 @@ __all__ = ["Unpacker", "find_unpacker", "is_beginning"]
 
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _AT_MOST = 1 << 20
-# zstd unpacks all that it is given, and 4 bytes may become 128 kB: these become 8 MB at most.
-_ZSTD_AT_ONCE = 256
 _FIRST_AT_ONCE, _ZEROS_AT_ONCE = 1 << 12, 1 << 12
 
 
@@ -33,9 +31,30 @@ class _Gzip:
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
         # What is left over is copied: of a short member only a little.
         given, self._at_once = data[: self._at_once], 2 * self._at_once
-        found = self._member.decompress(given, _AT_MOST)
+        before = self._member.copy()
+        try:
+            found = self._member.decompress(given, _AT_MOST)
+        except zlib.error:
+            found, n_sound = self._before_damage(before, given)
+            if n_sound == 0:
+                raise
+            return found, data[n_sound:]
         rest = self._member.unconsumed_tail or self._member.unused_data
         return found, data[len(given) - len(rest) :]
+
+    def _before_damage(self, member: "zlib._Decompress", given: memoryview) -> tuple[bytes, int]:
+        """Return what stands before the first byte that is wrong, and how many bytes that takes."""
+        found, at, n = b"", 0, len(given)
+        while n > 0:
+            trial = member.copy()
+            try:
+                found += trial.decompress(given[at : at + n])
+            except zlib.error:
+                n //= 2
+            else:
+                member, at = trial, at + n
+        self._member = member
+        return found, at
 
     @property
     def is_complete(self) -> bool:
@@ -43,19 +62,44 @@ class _Gzip:
 
 
 class _Zstd:
+    """A frame, unpacked block by block: what stands before a damaged one is given."""
+
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._pieces = _pieces_of_frame()
+        self._wanted, self._piece = next(self._pieces), bytearray()
 
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
-        given, left = data[:_ZSTD_AT_ONCE], data[_ZSTD_AT_ONCE:]
-        found = self._frame.decompress(given)
-        if self._frame.unused_data:
-            left = data[len(given) - len(self._frame.unused_data) :]
-        return found, left
+        n = self._wanted - len(self._piece)
+        self._piece += data[:n]
+        found = b""
+        while len(self._piece) == self._wanted and not self._frame.eof:
+            found += self._frame.decompress(self._piece)
+            piece, self._piece = bytes(self._piece), bytearray()
+            if not self._frame.eof:
+                self._wanted = self._pieces.send(piece)
+        return found, data[n:]
 
     @property
     def is_complete(self) -> bool:
         return self._frame.eof
+
+
+def _pieces_of_frame() -> Generator[int, bytes, None]:
+    """Yield how many bytes each piece of a zstd frame has; take it (RFC 8878, 3.1)."""
+    head = yield 5
+    if not head.startswith(_ZSTD_MAGIC):  # a frame to be skipped
+        size = yield 3
+        yield int.from_bytes(head[4:] + size, "little")
+        return
+    has_size, is_single = head[4] >> 6, head[4] >> 5 & 1
+    yield (1 - is_single) + (0, 1, 2, 4)[head[4] & 3] + (is_single, 2, 4, 8)[has_size]
+    is_last = 0
+    while not is_last:
+        block = int.from_bytes((yield 3), "little")
+        is_last, is_repeated = block & 1, block >> 1 & 3 == 1
+        yield 1 if is_repeated else block >> 3
+    yield 4 * (head[4] >> 2 & 1)
 
 
 class Unpacker:
@@ -65,6 +109,7 @@ class Unpacker:
         self._path, self._name, self._make = path, name, make
         self._member: _Member | None = None
         self._packed = memoryview(b"")
+        self._damage: ValueError | None = None
 
     def feed(self, packed: bytes) -> bytes:
         """Take packed bytes, all earlier ones being unpacked; return the first of them unpacked."""
@@ -73,6 +118,8 @@ class Unpacker:
 
     def take(self) -> bytes:
         """Return the next unpacked bytes; none if more have to be fed."""
+        if self._damage is not None:
+            raise self._damage
         found = b""
         while not found:
             if self._member is None:
@@ -89,9 +136,10 @@ class Unpacker:
             try:
                 found, self._packed = self._member.unpack(self._packed)
             except (zlib.error, zstandard.ZstdError) as error:
-                raise ValueError(
+                self._damage = ValueError(
                     f"{self._path}: the {self._name} data are damaged ({error}): fetch it again"
-                ) from error
+                )
+                raise self._damage from error
             if self._member.is_complete:
                 self._member = None
             elif not found and len(self._packed) == before:

@@ -11,9 +11,22 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-__all__ = ["ArrayStream", "open_archive", "open_array"]
+__all__ = ["UNREADABLE", "ArrayStream", "open_archive", "open_array"]
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+UNREADABLE = (
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    SyntaxError,
+    TokenError,
+    TypeError,
+    ValueError,
+)
+"""What NumPy raises for headers of arrays that are none, or announce what cannot be."""
 _DAMAGE = (EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What zipfile raises for archives that are damaged, encrypted, or packed in ways unknown to it."""
 
@@ -41,7 +54,7 @@ class ArrayStream:
         with _reporting(path):
             try:
                 shape, _, self.dtype = _HEADERS[npy.read_magic(file)](file)
-            except (KeyError, SyntaxError, TokenError, TypeError, ValueError) as error:
+            except UNREADABLE as error:
                 raise ValueError(f"{path}: not an array of numbers ({error})") from error
         self.size = int(np.prod(shape, dtype=object))
         if self.dtype.hasobject:

@@ -209,6 +209,8 @@ def usable(cell: Any, name: str) -> Any:
         raise UnusableError(f"column {name!r}: {str(twice)[:40]!r} occurs twice")
     if None in counts:
         raise UnusableError(f"column {name!r} has a count without its word")
+    if not all(isinstance(word, str) for word in counts):
+        raise UnusableError(f"column {name!r} has counts of what is no word")
     return counts
 
 

@@ -27,7 +27,8 @@ class CsvLines(Lines):
     delimiter : str
         Between fields.
     take_header : callable, optional
-        What to do with the first record of a file, if it is a header.
+        What to do with the first record of a file, if it is a header; returns whether it can be
+        one, and if not, the next is tried.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class CsvLines(Lines):
         file: ByteReader,
         max_bytes: int,
         delimiter: str,
-        take_header: Callable[[bytes], None] | None = None,
+        take_header: Callable[[bytes], bool] | None = None,
     ) -> None:
         super().__init__(file, max_bytes)
         self._delimiter, self._take_header = delimiter, take_header
@@ -84,11 +85,11 @@ class CsvLines(Lines):
             if b'"' in record:
                 record = self._close(record)
             if self._header_due and record.strip() and len(record) <= self._max_bytes:
-                self._header_due = False
                 assert self._take_header is not None
-                self._take_header(record)
-            else:
-                yield record
+                self._header_due = not self._take_header(record)
+                if not self._header_due:
+                    continue
+            yield record
 
     def _each_line(self) -> Iterator[bytes]:
         """Yield lines, those first that were put back."""

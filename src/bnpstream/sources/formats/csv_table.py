@@ -93,7 +93,8 @@ class CsvReader(LineReader):
         """Yield the records after a position, and the position after each batch."""
         if start.line > 0 and "header" in self.schema.fields:
             lines = CsvLines(self.file, self.options.max_line_bytes, self._delimiter)
-            self._take_header(next(lines.look_ahead()))
+            if not any(map(self._take_header, lines.look_ahead())):
+                raise ValueError(f"{self.file.path}: no line can be the header")
         return super().batches(batch_rows, start)
 
     def parse(self, line: bytes) -> Parsed:
@@ -113,11 +114,14 @@ class CsvReader(LineReader):
             row = [read(cell) for read, cell in zip(self._read, cells, strict=True)]
         return self._fields.parse(id_, time, row)
 
-    def _take_header(self, record: bytes) -> None:
+    def _take_header(self, record: bytes) -> bool:
+        """Note where columns are; False if a record cannot be used, and is no header."""
         try:
-            self._place(_header(cut_fields(record, self._delimiter), self.file.path))
-        except UnusableError as error:
-            raise ValueError(f"{self.file.path}: the header: {error}") from error
+            names = cut_fields(record, self._delimiter)
+        except UnusableError:
+            return False
+        self._place(_header(names, self.file.path))
+        return True
 
     def _place(self, names: list[str]) -> None:
         """Note where the columns are that the schema has."""

@@ -4,16 +4,18 @@ Real numbers make a table and stay as narrow as they are; whole ones are counts.
 """
 
 from collections.abc import Iterator
-from tokenize import TokenError
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
+from bnpstream.sources.formats.archives import UNREADABLE
+from bnpstream.sources.formats.rows import LARGEST_SUM, TOO_LONG
 from bnpstream.sources.formats.schemas import MOST_VECTOR_COLUMNS, check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
@@ -65,10 +67,9 @@ class NpyReader(Reader):
         """Leave out the rows that have a fault."""
         rows = np.array(self._matrix[first:until])
         is_counts = self.schema.kind == "counts"
-        expected = "counts of at least 0" if is_counts else "finite numbers"
-        wrong = (rows < 0) if is_counts else ~np.isfinite(rows)
-        kept = ~wrong.any(axis=1)
-        numbers = (before + first + np.flatnonzero(kept)).tolist()
+        faults = _faults_of_counts(rows) if is_counts else _faults_of_reals(rows)
+        kept = [i for i in range(len(rows)) if i not in faults]
+        numbers = [before + first + i for i in kept]
         return Records(
             rows=sparse.csr_array(rows[kept].astype(np.int64)) if is_counts else rows[kept],
             numbers=numbers,
@@ -78,13 +79,29 @@ class NpyReader(Reader):
                     self.file.path,
                     first + i + 1,
                     before + first + i,
-                    f"expected {expected}, but column {int(np.argmax(wrong[i]))} is "
-                    f"{rows[i, np.argmax(wrong[i])]}",
+                    reason,
                     " ".join(map(str, rows[i, :BEGINNING].tolist()))[:BEGINNING],
                 )
-                for i in np.flatnonzero(~kept).tolist()
+                for i, reason in faults.items()
             ],
         )
+
+
+def _faults_of_counts(rows: NDArray[Any]) -> dict[int, str]:
+    """Return which rows cannot be used, and why."""
+    faults = _faults(rows, rows < 0, "counts of at least 0")
+    sums = rows.sum(axis=1, dtype=np.float64)  # of uint64, too, before it becomes int64
+    too_long = np.flatnonzero(sums >= LARGEST_SUM).tolist()
+    return dict(sorted((dict.fromkeys(too_long, TOO_LONG) | faults).items()))
+
+
+def _faults_of_reals(rows: NDArray[Any]) -> dict[int, str]:
+    return _faults(rows, ~np.isfinite(rows), "finite numbers")
+
+
+def _faults(rows: NDArray[Any], wrong: NDArray[np.bool_], expected: str) -> dict[int, str]:
+    at = {i: int(np.argmax(wrong[i])) for i in np.flatnonzero(wrong.any(axis=1)).tolist()}
+    return {i: f"expected {expected}, but column {j} is {rows[i, j]}" for i, j in at.items()}
 
 
 def _open_matrix(file: ByteReader) -> NDArray[Any]:
@@ -95,8 +112,8 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
             f"{path}: a matrix cannot be read from a pipe or while it grows: give a file"
         )
     try:
-        matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, OSError, SyntaxError, TokenError, TypeError, ValueError) as error:
+        matrix: NDArray[Any] = npy.open_memmap(path, mode="r")  # never objects
+    except UNREADABLE as error:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
         raise ValueError(

@@ -25,6 +25,8 @@ from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schem
 __all__ = ["NpzReader"]
 
 _CONVERT = "write it by scipy.sparse.save_npz(path, scipy.sparse.csr_array(matrix))"
+_READ_ROWS = 1024
+"""Rows that are taken at a time: what comes before damage is the same whatever the batches."""
 _NAMES = ("format", "shape", "indptr", "indices", "data")
 
 
@@ -54,37 +56,38 @@ class NpzReader(Reader):
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield rows, and the position after each batch."""
-        before = start.records - start.in_file
+        before, n_rows = start.records - start.in_file, self._n_rows
         with _open_matrix(self.file) as matrix:
-            first = 0
-            while first < matrix.n_rows:
-                until = min(first + batch_rows - first % batch_rows, matrix.n_rows)
-                if first < start.in_file:
-                    until = min(until, start.in_file)
-                rows, faults = matrix.take(until - first)
-                if first >= start.in_file:
-                    records = self._records(rows, faults, first, before)
+            for first in range(0, n_rows, _READ_ROWS):
+                rows, found = matrix.take(min(_READ_ROWS, n_rows - first))
+                faults = {first + i: fault for i, fault in found.items()}
+                end, at = first + rows.shape[0], max(first, start.in_file)
+                while at < end:
+                    until = min(at + batch_rows - at % batch_rows, end)
+                    records = self._records(rows[at - first : until - first], faults, at, before)
                     yield records, Position(before + until, start.file, until, until)
-                self.file.consumed = (self.file.size or 0) * until // matrix.n_rows
-                first = until
-            if matrix.n_rows < start.in_file:
-                raise too_short(self.file.path, matrix.n_rows, "rows", start.in_file)
+                    at = until
+                self.file.consumed = (self.file.size or 0) * end // n_rows
+        if n_rows < start.in_file:
+            raise too_short(self.file.path, n_rows, "rows", start.in_file)
 
     def _records(
         self, rows: sparse.csr_array, faults: dict[int, tuple[str, str]], first: int, before: int
     ) -> Records:
-        """Leave out the rows that have a fault."""
-        kept = [i for i in range(rows.shape[0]) if i not in faults]
-        numbers = [before + first + i for i in kept]
-        if faults:
-            rows = rows[kept]
+        """Leave out the rows that have a fault; they begin with the row `first` of the file."""
+        all_rows = range(first, first + rows.shape[0])
+        kept = [i for i in all_rows if i not in faults]
+        if len(kept) < rows.shape[0]:
+            rows = rows[[i - first for i in kept]]
+        numbers = [before + i for i in kept]
         return Records(
             rows=rows if self.schema.kind == "counts" else rows.toarray(),
             numbers=numbers,
             ids=list(numbers),
             rejects=[
-                Reject(self.file.path, first + i + 1, before + first + i, reason, beginning)
-                for i, (reason, beginning) in faults.items()
+                Reject(self.file.path, i + 1, before + i, *faults[i])
+                for i in all_rows
+                if i in faults
             ],
         )
 
@@ -188,7 +191,7 @@ class _Matrix:
         for entry in np.flatnonzero(outside | wrong):
             row = int(np.searchsorted(bounds, entry, side="right")) - 1
             if row not in faults:
-                inside = slice(bounds[row], bounds[row] + BEGINNING)
+                inside = slice(bounds[row], min(bounds[row] + BEGINNING, bounds[row + 1]))
                 pairs = zip(columns[inside].tolist(), values[inside].tolist(), strict=True)
                 text = " ".join(f"{column}:{value}" for column, value in pairs)[:BEGINNING]
                 reason = f"columns in 0..{self.n_columns - 1}" if outside[entry] else expected

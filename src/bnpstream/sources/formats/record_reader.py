@@ -155,7 +155,13 @@ class LineReader(Reader, LineParser):
         batch = Gatherer(self.file.path, self.schema, start.records)
         in_file, begun = start.in_file, lines.begun
         room, damage = batch_rows - in_file % batch_rows, None
-        while damage is None and (taken := lines.take(room)):
+        while damage is None:
+            try:
+                taken = lines.take(room)
+            except ValueError as error:
+                taken, damage = [], error
+            if not taken:
+                break
             if lines.begun != begun:
                 begun, in_file = lines.begun, 0
             number = lines.began - len(taken) + 1
