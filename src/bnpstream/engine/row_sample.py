@@ -91,7 +91,8 @@ class Words(NamedTuple):
     @property
     def last(self) -> NDArray[np.bool_]:
         """Return the last rows, as many as there is room for."""
-        return self.indptr[:-1] >= self.indptr[-1] - ENTRIES
+        fits: NDArray[np.bool_] = self.indptr[:-1] >= self.indptr[-1] - ENTRIES
+        return fits
 
     def common(self) -> Self:
         """Return rows without the words that only one of them has: these join nothing.
