@@ -162,34 +162,40 @@ class Memory:
         self.n_seen, self._halvings, self._forgets = 0, 0, False
         self._numbers, self._ids = np.empty(0, np.int64), np.empty(0, np.int64)
         self._rows: Any = Words(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
-        self._pending: list[tuple[Any, NDArray[np.int64]]] = []
+        self._pending: list[tuple[Integers, Integers, Any]] = []
 
     def add(self, batch: Batch, ids: NDArray[np.int64], forgets: bool = False) -> None:
         """Look at rows that were absorbed: the first of a batch, as many as have clusters."""
-        rows, self._forgets = self._first(batch, ids.size), forgets
-        self._pending.append((rows, ids.copy()))
+        self._forgets = forgets
+        numbers, rows = np.arange(self.n_seen, self.n_seen + ids.size), batch.kernel_rows
         self.n_seen += ids.size
-        if len(self._pending) == PENDING or rows.fullness > 1.0 / PENDING:
+        kept: Any
+        if batch.has_sparse_rows:
+            stop = rows.indptr[ids.size]
+            ends = rows.indptr[: ids.size + 1]
+            kept = Words.of(ends, rows.indices[:stop], rows.values[:stop])
+        else:
+            chosen = np.flatnonzero(self._stays(numbers))
+            numbers, ids = numbers[chosen], ids[chosen]
+            kept = Vectors.of_batch(batch.chosen(chosen))
+        self._pending.append((numbers, ids.copy(), kept))
+        if len(self._pending) == PENDING or kept.fullness > 1.0 / PENDING:
             self._put_away()
 
-    @staticmethod
-    def _first(batch: Any, n: int) -> Words | Vectors:
-        """Return the first n rows of a batch."""
-        if not batch.has_sparse_rows:
-            return Vectors.of_batch(batch.chosen(slice(0, n)))
-        rows = batch.kernel_rows
-        stop = rows.indptr[n]
-        return Words.of(rows.indptr[: n + 1], rows.indices[:stop], rows.values[:stop])
+    def _stays(self, numbers: Integers) -> NDArray[np.bool_]:
+        """Return which rows have a hash below the limit."""
+        if self._halvings == 0:
+            return np.ones(numbers.size, np.bool_)
+        below: NDArray[np.bool_] = row_keys(numbers) >> np.uint64(64 - self._halvings) == 0
+        return below
 
     def _put_away(self) -> None:
         """Keep what is to be kept of rows that were looked at."""
         if not self._pending:
             return
-        ids = np.concatenate([ids for _, ids in self._pending])
-        rows = type(self._pending[0][0]).joined(rows for rows, _ in self._pending)
-        numbers = np.arange(self.n_seen - ids.size, self.n_seen)
+        numbers, ids, rows = zip(*self._pending, strict=True)
         self._pending = []
-        self._take(numbers, ids, rows)
+        self._take(np.concatenate(numbers), np.concatenate(ids), type(rows[0]).joined(rows))
         if self._forgets:
             self._keep(self._rows.last)
         while self._rows.fullness > 1.0:
@@ -202,7 +208,7 @@ class Memory:
             self._rows = rows if self._numbers.size == 0 else type(rows).joined([self._rows, rows])
         self._numbers, self._ids = np.append(self._numbers, numbers), np.append(self._ids, ids)
         if self._halvings:
-            self._keep(row_keys(self._numbers) >> np.uint64(64 - self._halvings) == 0)
+            self._keep(self._stays(self._numbers))
 
     def vectors(self, last: float = np.inf) -> NDArray[np.float16]:
         """Return the rows kept out of the last of a stream of vectors, in order of arrival."""

@@ -47,21 +47,19 @@ def agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> i
     joins : sequence of (i, j, square)
         Group j becomes part of group i, from K groups to one.
     """
-    numbers = _numbers(masses.size)
-    curves = []
-    own = _own(rows, sums)
+    numbers, own = _numbers(masses.size), _own(rows, sums)
+    levels = []
     for turn in SPLITS:
         half = np.arange(rows.shape[1]) // turn % 2 == 0
         views = [View(rows[:, some], sums[:, some]) for some in (half, ~half)]
-        levels = _levels(views, masses, own, joins, numbers)
-        curves.append([agreement(*labels) for labels in levels])
-    curve = np.mean(curves, axis=0)
-    if curve.max() < CHANCE:
-        return 1
-    least, found = np.inf, numbers[0]
-    for number, agreed in zip(numbers, curve.tolist(), strict=True):
-        least = min(least, 1.0 - agreed)
-        if 1.0 - agreed > least * (1.0 + DOUBT * (1.0 - least)):
+        levels.append(_levels(views, masses, own, joins, numbers))
+    best, found = 0.0, 1
+    for number, *labels in zip(numbers, *levels, strict=True):
+        agreed = sum(agreement(*both) for both in labels) / len(SPLITS)
+        best = max(best, agreed)
+        if best < CHANCE:
+            continue
+        if best - agreed > DOUBT * best * (1.0 - best):
             break
         found = number
     return found
