@@ -7,7 +7,7 @@ from test_margins import drawn
 
 from bnpstream import StreamingMixture
 from bnpstream.engine.row_sample import VECTORS, Memory, row_keys
-from bnpstream.engine.topics import TopicFinder
+from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.inference import agreement, margins
 from bnpstream.inference.agreement import View, agreed_number
 from bnpstream.likelihoods import Directional

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from bnpstream import StreamingMixture
-from bnpstream.engine.topics import TopicFinder
+from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.inference import margins
 from bnpstream.inference.margins import directions_of
 from bnpstream.likelihoods import Directional

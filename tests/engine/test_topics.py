@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from sklearn.metrics import adjusted_rand_score
 
 from bnpstream import Directional, DirichletMultinomial, DocumentMixture, StreamingMixture
-from bnpstream.engine import row_sample, topics
+from bnpstream.engine import row_sample, topic_finder, topic_words
 from bnpstream.engine.row_sample import Memory, Words, row_keys
 from bnpstream.inference import topics as inference
 from bnpstream.inference.topic_tree import joined, resized
@@ -296,17 +296,17 @@ def test_topics_that_are_followed_take_in_new_rows_and_new_topics():
 def test_on_the_way_topics_of_rows_go_on_from_those_before(monkeypatch):
     rows, labels = drawn(2100, seed=2)
     calls = []
-    monkeypatch.setattr(topics, "FACTOR", 2)
+    monkeypatch.setattr(topic_finder, "FACTOR", 2)
     for search in (grouped, followed):
 
         def watched(units, *args, search=search, **settings):
             calls.append((search.__name__, units.tables.nnz))
             return search(units, *args, **settings)
 
-        monkeypatch.setattr(topics, search.__name__, watched)
+        monkeypatch.setattr(topic_words, search.__name__, watched)
     model = stream_of(rows, [2100])
     assert [name for name, _ in calls] == ["grouped", "followed"]  # at 1000 and 2000 rows
-    assert calls[1][1] <= topics.WORDS_PER_ROW * 2000 // 2
+    assert calls[1][1] <= topic_finder.WORDS_PER_ROW * 2000 // 2
     assert adjusted_rand_score(labels, model.predict_topics(rows)) > 0.8
     model.finish()
     assert model.topics_.size == J
@@ -376,7 +376,7 @@ def test_words_that_come_along_have_topics_too(corpus):
 
 def test_ids_last_and_what_happens_to_topics_is_in_the_lineage(corpus, monkeypatch):
     rows, _ = drawn(3000, seed=2)
-    monkeypatch.setattr(topics, "FACTOR", 2)
+    monkeypatch.setattr(topic_finder, "FACTOR", 2)
     model = stream_of(rows, [1500])
     before = model.predict_topics(rows)
     model.partial_fit(rows[1500:])  # found again at 2000
@@ -534,8 +534,8 @@ def test_in_the_middle_few_words_are_looked_at_and_all_at_the_end(corpus, monkey
         looked.append(units.tables.nnz)
         return grouped(units, *args, **settings)
 
-    monkeypatch.setattr(topics, "grouped", watched)
-    monkeypatch.setattr(topics, "WORDS_PER_ROW", 2)
+    monkeypatch.setattr(topic_words, "grouped", watched)
+    monkeypatch.setattr(topic_finder, "WORDS_PER_ROW", 2)
     model = StreamingMixture().fit(rows)
     assert max(looked) <= 2 * 1000
     looked.clear()
@@ -563,15 +563,15 @@ def test_groupings_are_numbered_by_size(corpus):
 def test_an_interrupted_search_is_made_up_for(corpus, monkeypatch):
     rows, _ = corpus
     whole = bits(stream_of(rows, [1500]))
-    model, search = StreamingMixture(), topics.TopicFinder.search
+    model, search = StreamingMixture(), topic_finder.TopicFinder.search
 
     def interrupt(finder, posterior, effort):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(topics.TopicFinder, "search", interrupt)
+    monkeypatch.setattr(topic_finder.TopicFinder, "search", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(rows[:1200])
-    monkeypatch.setattr(topics.TopicFinder, "search", search)
+    monkeypatch.setattr(topic_finder.TopicFinder, "search", search)
     seen = model.stream_.state.n_observations
     assert seen == 1000
     assert bits(model.partial_fit(rows[seen:])) == whole

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from bnpstream import DirichletMultinomial, DocumentMixture, StreamingMixture, dirichlet_process
 from bnpstream.engine.parallel.changes import Added
 from bnpstream.engine.portraits import TopicPortraits, births
-from bnpstream.engine.topics import Topics, TopicWords
+from bnpstream.engine.topic_words import TopicWords
+from bnpstream.engine.topics import Topics
 from bnpstream.inference.merge import join_into
 from bnpstream.likelihoods import frames
 from bnpstream.mixture import Event

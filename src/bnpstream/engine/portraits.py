@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpstream.engine.posterior import Posterior
-from bnpstream.engine.topics import Topics, TopicWords, base_of
+from bnpstream.engine.topic_words import TopicWords, base_of
+from bnpstream.engine.topics import Topics
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.likelihoods.telling import Telling, telling_words
 from bnpstream.mixture import Event

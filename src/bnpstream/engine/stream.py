@@ -22,7 +22,8 @@ from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix, n_rows
 from bnpstream.engine.revisits import finishing, refine
 from bnpstream.engine.settings import Settings
-from bnpstream.engine.topics import TopicFinder, Topics, keeps_rows
+from bnpstream.engine.topic_finder import TopicFinder, keeps_rows
+from bnpstream.engine.topics import Topics
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import Clock, Ticks
 from bnpstream.inference.merge import join_into
