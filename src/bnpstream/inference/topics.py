@@ -2,8 +2,8 @@
 
 Clusters are fine: they predict well, and there are many. Topics are what a person wants to read. A
 topic is a distribution over words, phi_j ~ Dir(c1 m). What is grouped are *units*: the clusters, or
-rows where rows say more than clusters (`engine.topic_finder`). A unit draws its words from Dir(c phi_j),
-so its counts x are worth
+rows where rows say more than clusters (`engine.topic_finder`). A unit draws its words from
+Dir(c phi_j), so its counts x are worth
 
     t_w = min(x_w, c m_w [psi(c m_w + x_w) - psi(c m_w)])
 
