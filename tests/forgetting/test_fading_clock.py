@@ -9,6 +9,8 @@ from sklearn.base import clone
 
 from bnpstream import DocumentMixture, StreamingMixture
 from bnpstream.inference.forgetting import Clock
+from bnpstream.storage import Tensors
+from bnpstream.storage.models import SavedModel
 from states import bits
 
 ROWS = changing(20, rows=120)
@@ -96,7 +98,7 @@ def test_rows_that_wait_for_the_prefix_keep_their_times(by_time, tmp_path):
             found = everything(streamed(model, rows, stamps, cuts, saved))
             expected = expected or found
             assert found == expected
-    assert expected[-1].n_ticks > 100
+    assert expected[-1].n_ticks > 20
 
 
 @pytest.mark.parametrize("by_time", [False, True])
@@ -133,12 +135,12 @@ def test_ticks_are_at_fixed_times_and_late_rows_come_at_the_present_one():
     model.partial_fit(ROWS, timestamps=stamps)
     ticks, present = [], 0
     for stamp in stamps:
-        present = max(present, int((stamp - stamps[0]) // (half_life / 64)))
+        present = max(present, int((stamp - stamps[0]) // (half_life / 8)))
         ticks.append(present)
-    expected = 0.5 ** ((present - np.array(ticks)) / 64)
+    expected = 0.5 ** ((present - np.array(ticks)) / 8)
     np.testing.assert_allclose(model.window_.fading, expected, rtol=1e-9)
     assert model.state_.total_mass == pytest.approx(expected.sum(), rel=1e-8)
-    assert model.clock_ == Clock(half_life, True, float(stamps[0]), present)
+    assert model.clock_ == Clock(half_life, True, float(stamps[0]), 8, present)
 
 
 def test_a_row_sees_what_is_left_when_it_comes():
@@ -185,7 +187,7 @@ def test_the_half_life_can_change_on_the_way():
     assert model.state_.total_mass == pytest.approx(50)
     model.set_params(half_life=64).partial_fit(ROWS[50:70])
     assert model.clock_.origin == 50
-    expected = 50 * 0.5 ** (19 / 64) + (0.5 ** (np.arange(20) / 64)).sum()
+    expected = 50 * 0.5 ** (2 / 8) + (0.5 ** ((2 - np.arange(20) // 8) / 8)).sum()
     assert model.state_.total_mass == pytest.approx(expected)
     total = model.set_params(half_life=None).partial_fit(ROWS[70:]).state_.total_mass
     assert total == pytest.approx(expected + 50)
@@ -260,3 +262,41 @@ def test_a_half_life_may_end_while_the_prefix_fills():
     begun = DocumentMixture().partial_fit(words).set_params(half_life=30)
     with pytest.raises(ValueError, match="had no timestamps"):
         begun.partial_fit(words, timestamps=np.arange(20))
+
+
+def test_a_stream_goes_on_with_the_ticks_that_it_was_begun_with():
+    """Saved without their number, as earlier versions did, there are 64 in a half-life."""
+    model = mixture("dp", half_life=64.0).partial_fit(ROWS[:40])
+    arrays, document = model.to_tensors()
+    stream = document["stream"]
+    assert stream.pop("ticks_per_half_life") == stream["clock"].pop("per_half_life") == 8
+    stream["clock"]["n_ticks"] = 39
+    old = StreamingMixture._of(SavedModel.of(Tensors(arrays, document)))
+    before = old.state_.total_mass
+    old.partial_fit(ROWS[40:60])
+    assert (old.clock_.per_half_life, old.clock_.n_ticks) == (64, 59)
+    expected = before * 0.5 ** (20 / 64) + (0.5 ** (np.arange(20) / 64)).sum()
+    assert old.state_.total_mass == pytest.approx(expected)
+    again = pickle.loads(pickle.dumps(old)).partial_fit(ROWS[60:70])
+    assert again.to_tensors()[1]["stream"]["ticks_per_half_life"] == 64
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_rows_that_wait_fade_by_the_ticks_that_they_were_kept_with(finished):
+    model = StreamingMixture("dp", prefix_rows=50, half_life=64.0).partial_fit(ROWS[:40])
+    arrays, document = model.to_tensors()
+    del document["stream"]["ticks_per_half_life"]
+    old = StreamingMixture._of(SavedModel.of(Tensors(arrays, document)))
+    old = old.finish() if finished else old.partial_fit(ROWS[40:45])
+    n = 40 if finished else 45
+    assert old.clock_.per_half_life == 64
+    assert old.state_.total_mass == pytest.approx((0.5 ** (np.arange(n) / 64)).sum())
+
+
+@pytest.mark.parametrize("forged", [0, -8, 2.5, "8", None])
+def test_ticks_that_cannot_be_are_refused(forged):
+    model = mixture("dp", half_life=64.0).partial_fit(ROWS[:40])
+    arrays, document = model.to_tensors()
+    document["stream"]["ticks_per_half_life"] = forged
+    with pytest.raises(ValueError, match="ticks_per_half_life must be a whole number"):
+        StreamingMixture._of(SavedModel.of(Tensors(arrays, document)))

@@ -1,5 +1,7 @@
 """Both engines from the same posterior, once rows have faded; memory that does not grow."""
 
+import pickle
+
 import numpy as np
 import pytest
 from fading_cases import KINDS, changing, mixture
@@ -127,6 +129,30 @@ def test_what_a_hashed_row_forgets_reads_as_zero_and_the_rest_as_before():
     assert not state.statistics.any()
     state.add(np.array([1.0, 0.0]), batch.row(0))
     np.testing.assert_array_equal(state.statistics[0], batch.statistics.toarray()[0])
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("columns", [301, 20_000])
+def test_the_screen_of_faded_and_dropped_clusters_is_as_if_made_anew(columns):
+    likelihood, rng = DirichletMultinomial(0.1), np.random.default_rng((74, columns))
+    state = MixtureState(columns)
+    batch = likelihood.encode(csr_array(rng.poisson(6.0 / columns, size=(80, columns - 1))))
+    for i in range(80):
+        state.open()
+        state.add(np.eye(80)[i][: i + 1], batch.row(i))
+    state.cache(likelihood)
+    state.fade(0.5, likelihood, thin=False)
+    words = [batch.row(i).columns[0] for i in range(80)]
+    for slot in range(0, 80, 2):  # a word that the next fading clears away
+        state._write(np.array([slot]), np.array(words[slot : slot + 1]), np.full((1, 1), 1e-12))
+    for thin, dropped in [(True, [3, 78]), (True, [0, 5, 75])]:
+        state.fade(0.4, likelihood, thin=thin)
+        for slot in dropped:
+            state.drop(slot)
+        found, anew = state.cache(likelihood), pickle.loads(pickle.dumps(state)).cache(likelihood)
+        assert found.levels.any()
+        np.testing.assert_array_equal(found.levels, anew.levels)
+        np.testing.assert_array_equal(found.heads, anew.heads)
 
 
 def test_a_likelihood_from_elsewhere_fades():

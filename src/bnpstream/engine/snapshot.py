@@ -23,7 +23,7 @@ from bnpstream.engine.settings import Settings
 from bnpstream.engine.stream import Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
 from bnpstream.inference import ep, window
-from bnpstream.inference.forgetting import Clock
+from bnpstream.inference.forgetting import FIRST_TICKS, Clock
 from bnpstream.kernels.arrays import N_OBSERVATIONS
 from bnpstream.kernels.vectors.families import SCALES
 from bnpstream.mixture.saved import named, require, require_numbers, rows_from
@@ -69,6 +69,7 @@ def snapshot(stream: Stream) -> Snapshot:
         "encoder": encoder,
         "given_prior": encode(stream.given_prior),
         "prior": encode(stream.prior),
+        "ticks_per_half_life": stream.ticks_per_half_life,
     }
     if stream.phase is Phase.PREFIX:
         document["prefix"] = _save_prefix(stream, arrays)
@@ -115,6 +116,9 @@ def restore(
     encoder = encoders[document["encoder"]["name"]].load_from(document["encoder"], arrays, classes)
     phase = Phase(document["phase"])
     stream = Stream(decode(document["given_prior"], classes), encoder, settings)
+    stream.ticks_per_half_life = require_whole(
+        "ticks_per_half_life", document.get("ticks_per_half_life", FIRST_TICKS), 1
+    )
     if phase is Phase.PREFIX:
         stream.resume_prefix(_load_prefix(encoder, document["prefix"], arrays))
     if phase is Phase.RUNNING:
@@ -127,7 +131,8 @@ def restore(
         kept = window_from(arrays, encoder.likelihood, state, keep_rows=document["keep_rows"])
         stream.resume(state, kept, lineage_from(arrays))
         stream.adopt(decode(document["prior"], classes), None, learner)
-        stream.clock = None if document["clock"] is None else Clock(**document["clock"])
+        ticks = {"per_half_life": stream.ticks_per_half_life}
+        stream.clock = None if document["clock"] is None else Clock(**document["clock"] | ticks)
         stream.epochs = [ep.Epoch(*decode(epoch)) for epoch in document["epochs"]]
         if document["finishing"] is not None:
             stage, progress = document["finishing"]

@@ -25,7 +25,7 @@ from bnpstream.engine.settings import Settings
 from bnpstream.engine.topic_finder import TopicFinder, keeps_rows
 from bnpstream.engine.topics import Topics
 from bnpstream.inference import adf, ep, window
-from bnpstream.inference.forgetting import Clock, Ticks
+from bnpstream.inference.forgetting import TICKS, Clock, Ticks
 from bnpstream.inference.merge import join_into
 from bnpstream.inference.tree import MergeTree
 from bnpstream.inference.visits import Record
@@ -72,6 +72,8 @@ class Stream:
         Learns what prior and base measure leave open.
     clock : Clock or None
         How far forgetting has come, with a half-life.
+    ticks_per_half_life : int
+        How often rows fade in a half-life; streams keep what they were begun with.
     window : Window
         Rows that can still be revisited, and what every row contributed.
     rounds : Rounds
@@ -99,6 +101,7 @@ class Stream:
         self.finder, self.arrivals = TopicFinder(), Arrivals()
         self.learner: Learner | None = None
         self.clock: Clock | None = None
+        self.ticks_per_half_life = TICKS
         self.lineage: list[Event] = []
         self.epochs: list[ep.Epoch] = []
         self.last: Absorption | None = None
@@ -298,6 +301,7 @@ class Stream:
         if self.phase is Phase.PREFIX:
             other = Stream(self._given_prior, deepcopy(self.encoder), self.settings)
             other.resume_prefix(self.prefix)
+            other.ticks_per_half_life = self.ticks_per_half_life
         else:
             other = deepcopy(self)
         other.settle()
@@ -464,7 +468,7 @@ class Stream:
         n_before = self.state.n_observations
         if self.clock is None or self.clock.half_life != half_life:  # another: ticks begin anew
             origin = float(n_before) if stamps is None else float(stamps[0])
-            self.clock = Clock(half_life, by_time, origin)
+            self.clock = Clock(half_life, by_time, origin, self.ticks_per_half_life)
         return self.clock.ticks(n_before, n_rows, stamps)
 
     def _visit(

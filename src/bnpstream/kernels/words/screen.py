@@ -215,11 +215,15 @@ def weigh_again(screen: Screen, table: Table, masses: Floats, k: int) -> None:
 
 @inner
 def clear_cluster(screen: Screen, table: Table, k: int) -> None:
-    """Forget cluster k, whose row is still there: its slot is as it was before it had one."""
+    """Forget cluster k, whose row is still there: its slot is as it was before it had one.
+
+    Words that a dense row has none of are passed over: levels of one cluster are far apart.
+    """
     start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
+    hashed = table.keys.size > 0
     for j in range(size):
         word = j if size == last + 1 else np.int64(table.keys[start + j])
-        if 0 <= word < last:
+        if 0 <= word < last and (hashed or table.values[start + j] != 0.0):
             screen.levels[screen.rows[word], k] = 0
     screen.heads[k], screen.lengths[k] = -np.inf, 1.0
     screen.log_lengths[k], screen.inverse_lengths[k] = 0.0, 1.0
@@ -242,9 +246,16 @@ def lighten(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> No
 
 @entry
 def lower(screen: Screen, table: Table, masses: Floats, n_clusters: int) -> None:
-    """Follow rows and masses that have become smaller, levels included."""
+    """Follow rows and masses that have become smaller, levels included.
+
+    Dense rows may have lost words (`clear_traces`) that are not found by what they hold.
+    """
+    hashed = table.keys.size > 0
+    if not hashed:
+        screen.levels[:, :n_clusters] = 0
     for k in range(n_clusters):
-        clear_cluster(screen, table, k)
+        if hashed:
+            clear_cluster(screen, table, k)
         fill_cluster(screen, table, masses, k)
 
 
