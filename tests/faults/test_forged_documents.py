@@ -35,3 +35,14 @@ def test_a_class_from_elsewhere_is_named(tmp_path, name):
     write_tensors(path, Tensors(tensors.arrays, document))
     with pytest.raises(RunError, match=r"state\.safetensors"):
         Run(run)
+
+
+def test_a_position_that_is_not_the_models_is_a_message(tmp_path):
+    source = write_lines(tmp_path / "feed.jsonl", text_records(0, 30))
+    run = fit(source, tmp_path / "run")
+    path = run / "state.safetensors"
+    tensors = read_tensors(path)
+    forged = tensors.document | {"position": None, "finished": False}
+    write_tensors(path, Tensors(tensors.arrays, forged))
+    with pytest.raises(RunError, match=r"30 records were read .* but the model has 60 rows"):
+        fit(source, run, resume=True)
