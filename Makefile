@@ -69,6 +69,7 @@ soak: $(READY)
 		LD_PRELOAD=$(CURDIR)/$(SHIM) $(BIN)/python tests/faults/$$fault.py .venv/faults $$model $(POINTS); \
 	done; done
 	set -e; for model in $(STATES); do $(BIN)/python tests/faults/forging.py $$model; done
+	set -e; for model in $(RUNS); do $(BIN)/python tests/faults/forging_documents.py $$model; done
 	BNPSTREAM_MOMENTS=150 $(BIN)/python -m pytest tests/faults/test_interrupts.py
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/bounds $(BIN)/python tests/fuzz/bounds.py 20000 $(RUNS)
 	$(BIN)/python tests/fuzz/messages.py 20000 $$(date +%s)

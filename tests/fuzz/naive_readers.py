@@ -242,7 +242,9 @@ def npy(data: bytes, schema: Any) -> list:
     kind = next((code for name, code in kinds.items() if f"'descr': {name}," in header), None)
     if size == 0 or kind is None or "'fortran_order': False" not in header:
         return NotImplemented
-    shape = header.split("'shape': (")[1].split(")")[0].split(",")
+    shape = header.partition("'shape': (")[2].split(")")[0].split(",")
+    if len(shape) not in (2, 3) or not all(n.strip().isdecimal() for n in shape[:2]):
+        return NotImplemented
     n_rows, n_columns = (int(n) for n in shape if n.strip())
     one = struct.Struct(f"<{n_columns}{kind}")
     found: list = []

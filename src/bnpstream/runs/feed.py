@@ -20,7 +20,7 @@ from bnpstream.runs.signals import InterruptedJobError, Interrupts
 from bnpstream.runs.status import Status
 from bnpstream.sources import Records, Reject, Source
 from bnpstream.sources.protocol import JSON, LostError
-from bnpstream.storage import Ordered, RunWriter, Tensors
+from bnpstream.storage import Ordered, RunError, RunWriter, Tensors
 
 TRACE_ROWS, TRACE_SECONDS = 1000, 1.0
 """Rows or time between two records of the trace, at least."""
@@ -365,9 +365,10 @@ class Feed:
         if self.writer is None:
             return
         if self.partitions is None and self.model.stream.n_rows != self.n_rows:
-            raise RuntimeError(
-                f"{self.records} records were read and {self.journal.n_rejects} rejected, but the "
-                f"model has {self.model.stream.n_rows} rows: nothing is saved, please report it"
+            raise RunError(
+                f"{self.writer.folder}: {self.records} records were read and "
+                f"{self.journal.n_rejects} rejected, but the model has "
+                f"{self.model.stream.n_rows} rows: nothing is saved, please report it"
             )
         began = time.perf_counter()
         tensors, notes = self.model.tensors(), self.journal.tensors()

@@ -24,7 +24,6 @@ from bnpstream.storage import (
     NAMES,
     RunError,
     RunWriter,
-    checkpoint_path,
     has_checkpoint,
     intact,
     is_run,
@@ -33,6 +32,7 @@ from bnpstream.storage import (
     read_names,
 )
 from bnpstream.storage.logs import Mark
+from bnpstream.storage.models import loading
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class Checkpoint:
 def load_checkpoint(folder: Path, schema: Schema) -> tuple[Checkpoint, Mixture, Journal]:
     """Return what the last checkpoint of a run holds; RunError if that cannot be."""
     tensors = read_checkpoint(folder)
-    with intact(checkpoint_path(folder)):
+    with loading(folder):
         found = convert(tensors.document, Checkpoint)
         model = Mixture.of(tensors)
         return found, model, Journal.of(tensors.arrays, found.journal, schema.names)

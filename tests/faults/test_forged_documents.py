@@ -1,0 +1,48 @@
+"""A checkpoint's document or config.json with one value replaced: a message, never a traceback."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bnpstream.runs.overview import Run
+from bnpstream.storage import RunError, Tensors, read_tensors
+from bnpstream.storage.tensors import write_tensors
+from serving import fit, text_records, write_lines
+
+SHARE = 60
+"""One forged document in so many is tried here; `make soak` has all."""
+
+
+def test_no_forged_document_is_a_traceback():
+    script = Path(__file__).with_name("forging_documents.py")
+    done = subprocess.run(
+        [sys.executable, str(script), "window", str(SHARE)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert ", 0 bad" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["Elsewhere", -1, True, []])
+def test_a_class_from_elsewhere_is_named(tmp_path, name):
+    run = fit(write_lines(tmp_path / "feed.jsonl", text_records(0, 30)), tmp_path / "run")
+    path = run / "state.safetensors"
+    tensors = read_tensors(path)
+    document = json.loads(json.dumps(tensors.document))
+    document["stream"]["prior"]["class"] = name
+    write_tensors(path, Tensors(tensors.arrays, document))
+    with pytest.raises(RunError, match=r"state\.safetensors"):
+        Run(run)
+
+
+def test_a_position_that_is_not_the_models_is_a_message(tmp_path):
+    source = write_lines(tmp_path / "feed.jsonl", text_records(0, 30))
+    run = fit(source, tmp_path / "run")
+    path = run / "state.safetensors"
+    tensors = read_tensors(path)
+    forged = tensors.document | {"position": None, "finished": False}
+    write_tensors(path, Tensors(tensors.arrays, forged))
+    with pytest.raises(RunError, match=r"30 records were read .* but the model has 60 rows"):
+        fit(source, run, resume=True)
