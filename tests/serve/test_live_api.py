@@ -77,8 +77,10 @@ def test_lists_are_those_of_the_run(run, served):
     assert [one["id"] for one in served.json("/topics")["topics"]] == [t.id for t in about.topics]
     lineage = served.json("/lineage")
     assert lineage["n_events"] == len(about.events)
-    later = served.json("/lineage?after=2")["events"]
-    assert all(event["n_observations"] > 2 for event in later)
+    for after in (0, 2):
+        later = served.json(f"/lineage?after={after}")["events"]
+        assert len(later) == sum(event.n_observations > after for event in about.events)
+        assert all(event["n_observations"] > after for event in later)
     assert served.json(f"/lineage?id={first}")["events"][0]["kind"] == "birth"
 
 

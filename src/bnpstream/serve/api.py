@@ -89,12 +89,12 @@ class Answers:
     def lineage(self, request: Request) -> Response:
         """List what became of clusters and topics, after a row, of one cluster or of all."""
         snapshot = self.snapshot()
-        id, after = _whole(request, "id", None), _whole(request, "after", -1)
+        id, after = _whole(request, "id", None), _whole(request, "after", None)
         limit = _whole(request, "limit", LISTED)
         events = [
             event
             for event in snapshot.about.events
-            if event.n_observations > (after or -1)
+            if (after is None or event.n_observations > after)
             and (
                 id is None
                 or (event.level == "cluster" and id in (event.id, event.into, *event.others))
