@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from tempfile import mkdtemp
 
-if len(sys.argv) > 2:
+if __name__ == "__main__" and len(sys.argv) > 2:
     import atheris
 
     with atheris.instrument_imports(include=["bnpstream.sources"]):

@@ -224,7 +224,8 @@ def json_texts(data: bytes, schema: Any) -> list:
             continue
         try:
             record = json.loads(line.decode(), object_pairs_hook=once, parse_constant=refuse)
-            json.dumps(record, ensure_ascii=False).encode()  # halves of characters are none
+            # Halves of characters are none, and no number is infinite.
+            json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and isinstance(record.get(name), str):
