@@ -215,15 +215,11 @@ def weigh_again(screen: Screen, table: Table, masses: Floats, k: int) -> None:
 
 @inner
 def clear_cluster(screen: Screen, table: Table, k: int) -> None:
-    """Forget cluster k, whose row is still there: its slot is as it was before it had one.
-
-    Words that a dense row has none of are passed over: levels of one cluster are far apart.
-    """
+    """Forget cluster k, whose row is still there: its slot is as it was before it had one."""
     start, size, last = table.starts[k], table.sizes[k], table.shape[N_COLUMNS] - 1
-    hashed = table.keys.size > 0
     for j in range(size):
         word = j if size == last + 1 else np.int64(table.keys[start + j])
-        if 0 <= word < last and (hashed or table.values[start + j] != 0.0):
+        if 0 <= word < last:
             screen.levels[screen.rows[word], k] = 0
     screen.heads[k], screen.lengths[k] = -np.inf, 1.0
     screen.log_lengths[k], screen.inverse_lengths[k] = 0.0, 1.0
