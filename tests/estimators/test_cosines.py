@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bnpstream import Directional, StreamingMixture
+from bnpstream import DiagonalGaussian, Directional, DocumentMixture, StreamingMixture
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,18 @@ def test_examples_in_frames_are_the_closest_rows(vectors, model):
     with pytest.raises(ValueError, match="texts has 2 entries"):
         model.clusters_frame(rows=vectors, texts=texts[:2])
     assert "examples" not in model.topics_frame()
+
+
+def test_texts_have_no_near_duplicates_by_cosine():
+    model = DocumentMixture().fit(["rain and wind", "stock and bond"] * 30)
+    with pytest.raises(ValueError, match="cosines are of directions"):
+        model.near_duplicates(["rain"])
+
+
+def test_missing_numbers_in_embeddings_are_warned_of(vectors):
+    holed = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    holed[5, 1] = np.nan
+    with pytest.warns(UserWarning, match="row 5 has missing numbers"):
+        model = StreamingMixture().fit(holed)
+    assert isinstance(model.likelihood_, DiagonalGaussian)
+    StreamingMixture().fit(1.0 + 2.0 * holed)  # no embeddings: missing cells are usual

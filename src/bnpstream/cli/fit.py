@@ -19,6 +19,7 @@ from bnpstream.cli.output import json_bytes, print_json, print_numbers, say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.engine.listing import topic_columns
 from bnpstream.engine.portraits import TopicPortraits
+from bnpstream.runs.exemplars import Exemplars
 from bnpstream.runs.feed import Answer, Feed
 from bnpstream.runs.mixture import Mixture
 from bnpstream.runs.model_file import read_model_file
@@ -238,7 +239,9 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
     likelihood = model.posterior.model.likelihood if rows > 0 else model.likelihood
-    topics = topics_of(model, schema.names) if rows > 0 else []
+    titled = {"vector", "text"} <= schema.fields.keys()
+    exemplars = feed.journal.exemplars if titled else None
+    topics = topics_of(model, schema.names, exemplars) if rows > 0 else []
     tokens, settings = feed.journal.n_tokens, model.stream.settings
     staleness = settings.staleness
     return {
@@ -265,13 +268,30 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
     }
 
 
-def topics_of(model: Mixture, names: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the topics of a model, the heaviest first, as JSON."""
+def topics_of(
+    model: Mixture, names: Sequence[str] | None, exemplars: Exemplars | None = None
+) -> list[dict[str, Any]]:
+    """Return the topics of a model, the heaviest first, as JSON.
+
+    Parameters
+    ----------
+    model : Mixture
+        The model.
+    names : sequence of str, optional
+        Of columns.
+    exemplars : Exemplars, optional
+        Typical records, where these and not columns tell what a topic is.
+    """
     stream = model.stream.answering
     posterior = stream.posterior
     names = list(names or map(str, range(model.n_features or 0)))
     portraits = TopicPortraits(stream.topics, posterior)
     found = topic_columns(posterior, portraits, [], names, TOPIC_WORDS)
+    if exemplars is not None:
+        typical = [[one for id in ids for one in exemplars.of(id)] for ids in found["clusters"]]
+        best = [max(some, key=lambda one: one.score, default=None) for some in typical]
+        found["label"] = ["" if one is None else one.excerpt for one in best]
+        found["words"] = [[] for _ in best]
     found["clusters"] = list(map(len, found["clusters"]))
     kept = ("id", "label", "words", "share", "clusters")
     return [dict(zip(kept, line, strict=True)) for line in zip(*map(found.get, kept), strict=True)]
@@ -295,8 +315,8 @@ def _print(summary: dict[str, Any]) -> None:
     }
     print_numbers(shown)
     for topic in summary["largest_topics"]:
-        words = " ".join(topic["words"]) if summary["columns"] is None else topic["label"]
-        say(f"topic {topic['id']}: {topic['share']:.1%}  {words}")
+        words = " ".join(topic["words"]) if summary["columns"] is None else ""
+        say(f"topic {topic['id']}: {topic['share']:.1%}  {words or topic['label']}")
     if len(summary["largest_topics"]) < summary["topics"]:
         say(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
     if summary["columns"] is not None:

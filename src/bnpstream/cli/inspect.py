@@ -24,6 +24,9 @@ from bnpstream.sources.files.lines import read_lines
 HEADS = ("means", "most unusual"), ("distinctive", "most likely")
 """Lists of columns of a cluster, and of its words."""
 
+TITLES = 2
+"""Typical records of a cluster or topic in the table, where rows are vectors of texts."""
+
 PER_TOPIC = 3
 """Clusters of a topic in the table when no number is given."""
 
@@ -111,7 +114,8 @@ def run_clusters(
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
-        _print_all(found.topics, clusters, found.n_clusters, found.kind)
+        kind = "titles" if fitted.is_titled else found.kind
+        _print_all(found.topics, clusters, found.n_clusters, kind)
 
 
 def _print_all(
@@ -155,6 +159,8 @@ def _heaviest_of_each(clusters: list[ClusterDescription]) -> list[ClusterDescrip
 
 def _shown(kind: str) -> tuple[str, ...]:
     """Return the lists in the table: the likeliest words of any cluster are "the of to"."""
+    if kind == "titles":
+        return ("typical records",)
     return HEADS[1][:1] if kind == "words" else HEADS[0]
 
 
@@ -162,6 +168,9 @@ def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[st
     """Yield what a line of the table says of a cluster or a topic."""
     yield f"{one.weight:.1%}"
     yield f"{one.size:,.0f}"
+    if kind == "titles":
+        yield escape("; ".join(visible(typical.excerpt) for typical in one.exemplars[:TITLES]))
+        return
     for _, features in zip(_shown(kind), _lists(one, kind), strict=False):
         yield _features(features, kind)
 
@@ -238,7 +247,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
 def run_report(run: Path, out: Path | None, image: str | None) -> None:
     """Write the page about a run, and say where it is."""
     fitted = Run(run)
-    shape = guess_image_shape(fitted.schema)
+    shape = guess_image_shape(fitted)
     if image is not None:
         sides = image.lower().split("x")
         if len(sides) != 2 or not all(side.isdecimal() for side in sides):

@@ -22,7 +22,7 @@ from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix, n_rows
 from bnpstream.engine.revisits import finishing, refine
 from bnpstream.engine.settings import Settings
-from bnpstream.engine.topic_finder import TopicFinder, keeps_rows
+from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.engine.topics import Topics
 from bnpstream.inference import adf, ep, window
 from bnpstream.inference.forgetting import TICKS, Clock, Ticks
@@ -552,7 +552,7 @@ class Stream:
     @property
     def _keeps_rows(self) -> bool:
         """Return whether a sample of rows is kept for topics."""
-        return self.settings.max_memory is None and keeps_rows(self.likelihood)
+        return self.settings.max_memory is None and self.likelihood.keeps_rows
 
     def _find_topics_in_time(self) -> None:
         """Find topics if so many rows have been seen; after an interrupt, before the next row."""

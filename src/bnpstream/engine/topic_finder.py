@@ -42,7 +42,6 @@ from bnpstream.inference.topic_tree import resized
 from bnpstream.inference.topic_units import Grouping
 from bnpstream.inference.topics import QUICK, THOROUGH, Effort, grouped_by_odds, readable
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.likelihoods import Directional, Likelihood
 from bnpstream.mixture import Event
 
 if TYPE_CHECKING:
@@ -258,11 +257,6 @@ class TopicFinder:
         memory, n_next = Memory.load_from(arrays), document["topics_next"]
         due = document["topics_due"]
         return replace(self, memory=memory, topics=topics, n_next=n_next, due=due)
-
-
-def keeps_rows(likelihood: Likelihood) -> bool:
-    """Return whether some rows are kept to find topics with: documents and directions."""
-    return likelihood.feature_kind == "words" or isinstance(likelihood, Directional)
 
 
 def _event(

@@ -321,6 +321,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             The first row that is so close, or -1 if there is none before this one.
         """
         view = self._view(X)
+        self.likelihood_.cosines(self.means_, view.chosen(np.arange(0)))  # of directions only
         own, found = self._posterior.best(view), np.full(len(view), -1)
         for members in np.split(np.argsort(own, kind="stable"), np.cumsum(np.bincount(own)))[:-1]:
             for start in range(0, members.size, 1024):

@@ -1,5 +1,6 @@
 """Choosing families by what the first rows look like."""
 
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -151,7 +152,9 @@ def choose(X: Any, rules: int) -> Likelihood:
 
 def _of_numbers(table: NDArray[Any], rules: int) -> Likelihood:
     """Return the family of a table of real numbers."""
-    if np.isnan(table).any():
+    there = ~np.isnan(table).any(axis=1)
+    if not there.all():
+        _warn_of_holes(table, there)
         return DiagonalGaussian()
     if rules == 1 or table.shape[1] == 1:
         return Gaussian()
@@ -166,6 +169,18 @@ def _of_numbers(table: NDArray[Any], rules: int) -> Likelihood:
         if np.linalg.norm(directions.mean(axis=0)) < MOST_ALIGNED:
             return Directional(normalize=True)
     return ScaledGaussian()
+
+
+def _warn_of_holes(table: NDArray[Any], there: NDArray[np.bool_]) -> None:
+    """Warn if a few missing numbers keep a table of embeddings from being taken for one."""
+    most = 2 * np.count_nonzero(there) > there.size
+    if most and table.shape[1] > 1 and are_unit(norms_of(as_vectors(table[there]))):
+        warnings.warn(
+            f"row {int(np.argmin(there))} has missing numbers, so the rows are taken for a table "
+            "with missing cells (DiagonalGaussian), though most have unit length: if they are "
+            "embeddings, leave out rows with missing numbers",
+            stacklevel=2,
+        )
 
 
 def _kind(cells: list[Any]) -> str:

@@ -258,6 +258,8 @@ class Likelihood(ABC):
         """
         return None
 
+    keeps_rows: ClassVar[bool] = False
+    """Whether a stream keeps a sample of its rows to find topics with."""
     merges_when_done: ClassVar[bool] = False
     """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
     settles_first: ClassVar[bool] = False

@@ -63,6 +63,7 @@ class Directional(VectorLikelihood):
     concentration: float | None = None
     normalize: bool = False
     scale_name: ClassVar[str] = "concentration"
+    keeps_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

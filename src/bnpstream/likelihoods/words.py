@@ -33,6 +33,7 @@ class WordLikelihood(Likelihood):
     """Less than this of a word is no word."""
 
     feature_kind: ClassVar = "words"
+    keeps_rows: ClassVar = True
 
     @property
     def burstiness(self) -> float:

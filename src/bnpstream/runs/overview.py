@@ -13,7 +13,7 @@ import numpy as np
 from bnpstream.engine.listing import cluster_columns, lineage_columns, topic_columns
 from bnpstream.engine.portraits import TopicPortraits, births
 from bnpstream.engine.topics import Topics
-from bnpstream.likelihoods.features import label_of
+from bnpstream.likelihoods.features import Described, label_of
 from bnpstream.likelihoods.frames import frame_of
 from bnpstream.mixture import Event
 from bnpstream.runs.description import (
@@ -152,6 +152,11 @@ class Run:
         """Return what the columns are called; documents of any words have none."""
         return list(self.schema.names or map(str, range(self.model.n_features or 0)))
 
+    @property
+    def is_titled(self) -> bool:
+        """Return whether rows are vectors of texts: these, not numbers, tell what they are."""
+        return {"vector", "text"} <= self.schema.fields.keys()
+
     def describe(
         self,
         n_features: int = 10,
@@ -192,6 +197,7 @@ class Run:
                     f"{means.shape[1]} columns"
                 )
         shown = len(ids) if listed is None else listed
+        described = 0 if self.is_titled else shown
         masses, topics = posterior.state.masses[posterior.order], self.portraits.ids
         clusters = [
             ClusterDescription(
@@ -199,7 +205,7 @@ class Run:
                 float(weights[k]),
                 float(masses[k]),
                 min((born[i] for i in self.members[int(ids[k])] if i in born), default=None),
-                *(features.of(int(k), n_features) if place < shown else ([], [])),
+                *(features.of(int(k), n_features) if place < described else ([], [])),
                 self._exemplars([int(ids[k])]) if place < shown else [],
                 self._trend([int(ids[k])]) if place < shown else [],
                 None if means is None else means[k].tolist(),
@@ -260,16 +266,19 @@ class Run:
         topics = []
         for j in np.argsort(-found.weights, kind="stable").tolist():
             id, own = int(found.topics.ids[j]), posterior.ids[heavy[found.groups[heavy] == j]]
-            described = features.of(j, n_features)
+            described, typical = features.of(j, n_features), self._exemplars(own.tolist())
+            label = label_of(described.lifted, likelihood.feature_kind)
+            if self.is_titled:
+                described, label = Described([], []), typical[0].excerpt if typical else ""
             topics.append(
                 TopicDescription(
                     id,
                     float(found.weights[j]),
                     float(found.sizes[j]),
                     born.get(id),
-                    label_of(described.lifted, likelihood.feature_kind),
+                    label,
                     *described,
-                    self._exemplars(own.tolist()),
+                    typical,
                     self._trend(own.tolist()),
                     own.tolist(),
                     found.mean(j).tolist() if pixels else None,
@@ -322,9 +331,12 @@ class Run:
         return TreeDescription(tree, levels)
 
 
-def guess_image_shape(schema: Schema) -> tuple[int, int] | None:
-    """Return the sides of a square image if columns have no names and are a square number."""
-    n = schema.n_features
-    if schema.names is not None or n is None or n < 16 or isqrt(n) ** 2 != n:
+def guess_image_shape(run: Run) -> tuple[int, int] | None:
+    """Return the sides of a square image if columns have no names and are a square number.
+
+    Ink is never negative: vectors that are, on average, are embeddings.
+    """
+    n = run.schema.n_features
+    if run.schema.names is not None or n is None or n < 16 or isqrt(n) ** 2 != n:
         return None
-    return isqrt(n), isqrt(n)
+    return (isqrt(n), isqrt(n)) if run.model.posterior.means().min(initial=0.0) >= 0.0 else None

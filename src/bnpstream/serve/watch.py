@@ -229,7 +229,7 @@ class Watch:
             if self.snapshot is not None and version == self.snapshot.version:
                 return False
             run = Run(self.folder)
-            about = run.describe(FEATURES, guess_image_shape(run.schema))
+            about = run.describe(FEATURES, guess_image_shape(run))
         except FileNotFoundError:  # no checkpoint so far, or one that is renamed at this moment
             self.problem = f"{self.folder}: has no checkpoint so far"
             return False
