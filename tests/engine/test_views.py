@@ -69,6 +69,17 @@ def test_themes_do_not_swallow_their_groups():
     assert len(margins.directions_of(masses, means, None, 0.5, rows[:1000]).units) <= 16
 
 
+@pytest.mark.parametrize(("n_groups", "n_columns"), [(3, 64), (5, 64), (40, 256)])
+def test_groups_far_apart_are_not_joined(n_groups, n_columns):
+    rng = np.random.default_rng(5)
+    labels = rng.integers(n_groups, size=50 * n_groups)
+    rows = rng.normal(size=(n_groups, n_columns))[labels]
+    rows += 0.3 * rng.normal(size=rows.shape)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    model = StreamingMixture().fit(rows)
+    assert adjusted_rand_score(labels, model.topic_labels_) == 1.0
+
+
 def test_clusters_without_groups_are_one_topic():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(600, 64)) / 8.0

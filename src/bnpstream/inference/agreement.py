@@ -6,9 +6,10 @@ each points to; and where a group holds parts of several, neither half points to
 agreement is the mutual information of the two labels, relative to their entropy, with what chance
 gives taken off both (Vinh, Epps and Bailey 2010). A row is compared with its own group without it.
 
-From the finest level on, groups are joined as long as views disagree at most a tenth more than at
-any finer level. So the first natural level counts, not the clearest: that may be the themes of
-topics.
+From the finest level on, groups are joined as long as views agree hardly less than at any finer
+level. So the first natural level counts, not the clearest: that may be the themes of topics. Groups
+far apart are clear at any level: where views agree on nearly every row, what they say in common may
+hardly become less either.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,8 @@ from bnpstream.kernels.arrays import Floats, Integers
 
 DOUBT = 1.0 / 6.0
 """Views may agree less than at a finer level by this share of a (1 - a), a being the agreement."""
+SURE, LOSS = 0.95, 0.02
+"""Where views agree so much, this share of what they say in common may be lost by joining."""
 CHANCE = 0.05
 """Views that agree less than this, at all levels, know no groups."""
 STEP = 1.12
@@ -53,13 +56,16 @@ def agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> i
         half = np.arange(rows.shape[1]) // turn % 2 == 0
         views = [View(rows[:, some], sums[:, some]) for some in (half, ~half)]
         levels.append(_levels(views, masses, own, joins, numbers))
-    best, found = 0.0, 1
+    best, most, found = 0.0, 0.0, 1
     for number, *labels in zip(numbers, *levels, strict=True):
         agreed = sum(agreement(*both) for both in labels) / len(SPLITS)
-        best = max(best, agreed)
+        common = sum(mutual_information(*both)[0] for both in labels)
+        best, most = max(best, agreed), max(most, common)
         if best < CHANCE:
             continue
         if best - agreed > DOUBT * best * (1.0 - best):
+            break
+        if best > SURE and common < (1.0 - LOSS) * most:
             break
         found = number
     return found
@@ -144,14 +150,19 @@ def agreement(a: Integers, b: Integers) -> float:
     >>> agreement(np.array([0, 0, 1, 1, 2, 2]), np.array([2, 2, 0, 0, 1, 1]))
     1.0
     """
+    common, most, (sizes, others) = mutual_information(a, b)
+    chance = _by_chance(sizes, others, a.size)
+    return (common - chance) / (most - chance) if most - chance > 1e-12 else 0.0
+
+
+def mutual_information(a: Integers, b: Integers) -> tuple[float, float, list[Integers]]:
+    """Return the mutual information of two labels, their mean entropy, and the sizes of both."""
     n = a.size
     both = np.unique(a * (int(b.max()) + 1) + b, return_counts=True)[1]
     sizes = [np.unique(labels, return_counts=True)[1] for labels in (a, b)]
     entropies = [np.log(n) - xlogy(size, size).sum() / n for size in sizes]
     shared = sum(entropies) - (np.log(n) - xlogy(both, both).sum() / n)
-    chance = _by_chance(sizes[0], sizes[1], n)
-    most = 0.5 * sum(entropies) - chance
-    return float((shared - chance) / most) if most > 1e-12 else 0.0
+    return float(shared), float(0.5 * sum(entropies)), sizes
 
 
 def _by_chance(sizes: Integers, others: Integers, n: int) -> float:
