@@ -15,7 +15,7 @@ from bnpstream.inference import adf, ep, gibbs, visits
 from bnpstream.kernels.jit.cache import KEPT
 from bnpstream.kernels.jit.decorators import entry
 from bnpstream.kernels.statistics.table import DENSE_UP_TO, empty_table, scatter
-from bnpstream.kernels.words.levels import count_class
+from bnpstream.kernels.words.levels import count_class, level_of
 from bnpstream.mixture import MixtureState, Model, SiteBuffer
 from bnpstream.sources import open_source
 from states import bits
@@ -102,6 +102,7 @@ def test_what_was_compiled_returns_numbers(tmp_path):
     ran(wide(40))
     scatter(empty_table(4, DENSE_UP_TO + 1), 0, np.arange(70), np.ones(70))
     count_class(40.0)
+    level_of(40.0, 8, np.zeros(256, np.uint16))
     DirichletMultinomial(0.1).encode(np.array([[3, 0, 1]])).kernel_rows  # noqa: B018
     (tmp_path / "docword.txt").write_text("2\n3\n3\n1 1 2\n1 2 1\n2 3 4\n")
     (tmp_path / "rows.ldac").write_text("2 0:1 2:3\n1 1:1\n")
