@@ -110,14 +110,16 @@ async def _end_others() -> None:
 class Messages(Broker):
     """Messages of a stream, which is one lane; an offset is a sequence number.
 
-    They are pulled, as many as are asked for: nothing piles up here, and nothing is dropped. The
-    consumer on the server is nameless and lives as long as it is used.
+    They are pulled, as many as are asked for, and not acknowledged. The server numbers what it
+    delivers: where a number is missing or comes late, reading begins again after the last message
+    that came in order. The consumer on the server is nameless and lives as long as it is used.
     """
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._link = _Link(address)
         self._pull: Any = None
+        self._delivered, self._has_gap = 0, False
         self._until: int | None = None
         self._is_over = False
 
@@ -158,6 +160,7 @@ class Messages(Broker):
             mem_storage=True,
         )
         link, name = self._link, self.address.name
+        self._delivered, self._has_gap = 0, False
         made = link.ask(link.stream.add_consumer(name, wanted))
         self._pull = link.ask(link.stream.pull_subscribe_bind(consumer=made.name, stream=name))
 
@@ -165,10 +168,12 @@ class Messages(Broker):
         """Pull messages."""
         if self._is_over:
             return None
+        if self._has_gap:
+            raise DownError("messages were lost on their way, or came out of order")
         fetched: list[Any] = self._link.ask(self._fetch(n, seconds))
         if not fetched and self._until is not None:  # what came last was removed
             self._is_over = self._link.ask(self._pull.consumer_info()).num_pending == 0
-        found = [self._message(one) for one in fetched]
+        found = self._in_order(fetched)
         if self._until is not None and found and found[-1].offset >= self._until:
             self._is_over = True
             return [one for one in found if one.offset <= self._until]
@@ -181,6 +186,17 @@ class Messages(Broker):
             found: list[Any] = await self._pull.fetch(n, timeout=seconds)
         except nats.errors.TimeoutError:
             return []
+        return found
+
+    def _in_order(self, fetched: list[Any]) -> list[Message]:
+        """Return messages up to the first that the server did not deliver next."""
+        found: list[Message] = []
+        for one in fetched:
+            if one.metadata.sequence.consumer != self._delivered + 1:
+                self._has_gap = True
+                break
+            self._delivered += 1
+            found.append(self._message(one))
         return found
 
     def _message(self, one: Any) -> Message:
