@@ -87,6 +87,7 @@ class Feed:
         self._saved_at, self._saved_rows, self._cost = self._started, self.n_rows, 0.0
         self._saved_records = self.records
         self._traced_rows, self._traced_at = self.n_rows, self._started
+        self._traced_lag: dict[str, int] = {}
 
     @property
     def n_rows(self) -> int:
@@ -132,8 +133,10 @@ class Feed:
                 if item is not None:
                     self.finished = False
                     self._take(*item, pace, answer)
-                elif self.records == self._saved_records:
-                    continue
+                else:
+                    self._trace_lag()
+                    if self.records == self._saved_records:
+                        continue
                 yield True
 
     def go_through(
@@ -330,12 +333,24 @@ class Feed:
             return
         now = time.perf_counter()
         if self.n_rows - self._traced_rows >= TRACE_ROWS or now - self._traced_at >= TRACE_SECONDS:
-            self._traced_rows, self._traced_at = self.n_rows, now
-            self.writer.logs["trace"].append([self._trace_record()])
-            for log in self.writer.logs.values():
-                log.flush()
+            self._write_trace(self.writer, self.source.lag(self.position))
 
-    def _trace_record(self) -> dict[str, Any]:
+    def _trace_lag(self) -> None:
+        """Write where the job stands if nothing but the lag has changed: a source may be down."""
+        if self.writer is None:
+            return
+        lag = self.source.lag(self.position)
+        if lag != self._traced_lag:
+            self._write_trace(self.writer, lag)
+
+    def _write_trace(self, writer: RunWriter, lag: dict[str, int]) -> None:
+        self._traced_rows, self._traced_at = self.n_rows, time.perf_counter()
+        self._traced_lag = lag
+        writer.logs["trace"].append([self._trace_record(lag)])
+        for log in writer.logs.values():
+            log.flush()
+
+    def _trace_record(self, lag: dict[str, int]) -> dict[str, Any]:
         status = self.status()
         return {
             "rows": status.rows,
@@ -345,7 +360,7 @@ class Feed:
             "evidence_per_row": _known(status.evidence_per_row),
             "novelty": _known(self._novelty),
             "fraction": status.fraction,
-            "lag": self.source.lag(),
+            "lag": lag,
             "seconds": round(self.seconds + status.seconds, 3),
             "time": round(time.time(), 3),
         }

@@ -116,6 +116,8 @@ class Watch:
         self.problem = ""
         self._trace, self._lineage = self._tails()
         self._last: dict[str, Any] = {}
+        self._moved = 0.0
+        """When records came last."""
         self._events: Counter[str] = Counter()
         self._load_after = 0.0
         self._has_looked = False
@@ -129,8 +131,9 @@ class Watch:
     def look(self) -> None:
         """Take in what was written since the last look."""
         is_cut, records = self._trace.read()
-        if is_cut:
+        if is_cut:  # a run goes on from a checkpoint: what came after it is to be done again
             self.points.clear()
+            self._last, self._moved = {}, 0.0
         for record in records:
             self._add_point(record)
         is_cut, events = self._lineage.read()
@@ -146,6 +149,8 @@ class Watch:
 
     def _add_point(self, record: dict[str, Any]) -> None:
         """Add a record of the trace to the past, at most one a second."""
+        if record["records"] != self._last.get("records"):  # else, only the lag has changed
+            self._moved = record["time"]
         self._last = record
         before = [p for p in self.points if p.time >= record["time"] - RATE_SECONDS][:1]
         rate = 0.0
@@ -167,9 +172,8 @@ class Watch:
         """Return where the run stands: by the trace, or by a checkpoint that is later."""
         last, saved = self._last, self.snapshot
         writer = writer_of(self.folder)
-        moved = last.get("time", 0.0)
         if writer is not None:
-            state = "learning" if time.time() - moved < RECENT else "quiet"
+            state = "learning" if time.time() - self._moved < RECENT else "quiet"
         elif saved is None:
             state = "stopped" if last else "empty"
         else:

@@ -111,10 +111,10 @@ class Source(ABC):
         """Return which part of the source has been read, or None if that is not known."""
         return None
 
-    def lag(self) -> dict[str, int]:
-        """Return how much is there that was not read yet, by partition; empty if not known.
+    def lag(self, position: JSON) -> dict[str, int]:
+        """Return how much is there after a position, by partition; empty if that is not known.
 
-        Followed files count bytes.
+        Only sources that are followed tell: brokers count messages, files bytes.
         """
         return {}
 

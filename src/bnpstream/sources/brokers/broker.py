@@ -118,6 +118,12 @@ class Broker(ABC):
             return f"it ends before {_told(self.spot(lane, last))}, which was read: it is another"
         return ""
 
+    def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:
+        """Return how many messages every lane has after `last`; the rest as in `missing`."""
+        bounds = self.bounds()
+        at = [*last, *(lane.before for lane in bounds[len(last) :])]
+        return [max(0, lane.last - offset) for lane, offset in zip(bounds, at, strict=False)]
+
     def commit(self, last: Sequence[JSON]) -> None:
         """Take note of how far reading is vouched for: others may look at it."""
         return

@@ -18,6 +18,8 @@ __all__ = ["Answers", "Messages"]
 T = TypeVar("T")
 
 ANSWER_SECONDS = 5
+MOST_COUNTED = 100_000
+"""Rows that are counted to tell how far reading is behind."""
 _COLUMNS = ("cluster", "topic", "probability", "novelty")
 _KEY = """
     SELECT format_type(a.atttypid, a.atttypmod), EXISTS (
@@ -117,6 +119,13 @@ class Messages(Broker):
         """Return nothing: rows that were read may be removed, and others nobody can tell of."""
         return ""
 
+    def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:
+        """Return how many rows come after a key, up to a limit: counting them all takes time."""
+        query, values = self._after(last[0], None, MOST_COUNTED)
+        counted = sql.SQL("SELECT count(*) FROM ({}) found").format(query)
+        ((count,),) = self._link.rows(counted, *values)
+        return [count]
+
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
         """Read what comes after a key."""
         self._last, self._is_finite = last[0], until is not None
@@ -134,20 +143,22 @@ class Messages(Broker):
         """Return the next rows; where there are none, a notification is waited for."""
         if self._is_finite and self._until is None:
             return None
-        found = self._next(n)
+        query, values = self._after(self._last, self._until, n)
+        found = self._link.rows(query, *values)
         if not found and self._is_finite:
             return None
         if not found:
             session = self._link.session
             if self._link.ask(lambda: list(session.notifies(timeout=seconds, stop_after=1))):
-                found = self._next(n)
+                found = self._link.rows(query, *values)
         messages = [Message(0, key, row.encode()) for key, row in found]
         if messages:
             self._last = messages[-1].offset
         return messages
 
-    def _next(self, n: int) -> list[tuple[Any, ...]]:
-        bounds = [(">", self._last), ("<=", self._until)]
+    def _after(self, last: str | None, until: str | None, n: int) -> tuple[sql.Composed, list[str]]:
+        """Return what asks for the next rows, at most n."""
+        bounds = [(">", last), ("<=", until)]
         given = [(sign, value) for sign, value in bounds if value is not None]
         conditions: list[sql.Composable] = [
             sql.SQL("{} {} %s::{}").format(self._key, sql.SQL(sign), self._type)
@@ -162,7 +173,7 @@ class Messages(Broker):
             where=sql.SQL(" AND ").join(conditions),
             n=sql.Literal(n),
         )
-        return self._link.rows(query, *(value for _, value in given))
+        return query, [value for _, value in given]
 
     def spot(self, lane: int, offset: Any) -> dict[str, JSON]:
         """Return table and key."""

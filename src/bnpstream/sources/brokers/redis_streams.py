@@ -100,6 +100,13 @@ class Messages(Broker):
             return f"{gone} entries after {last} were removed before they were read"
         return ""
 
+    def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:
+        """Return how many entries were added and not read."""
+        about = self._about()
+        if "entries-added" not in about:  # before Redis 7
+            return []
+        return [max(0, min(about["entries-added"] - int(lineage) - n_read, about["length"]))]
+
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
         """Read what comes after an id."""
         self._last, self._until = last[0], None if until is None else until[0]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from bnpstream.sources.brokers.address import address_of
 from bnpstream.sources.brokers.broker import Bounds, Broker, Message, driver
+from bnpstream.sources.brokers.lag import Lag
 from bnpstream.sources.brokers.patience import Patience
 from bnpstream.sources.brokers.values import Values, schema_of_messages
 from bnpstream.sources.formats.record_reader import PEEKED_RECORDS
@@ -62,6 +63,7 @@ class BrokerSource(Source):
         self._stopped = Event()
         self._patiently = Patience(self, for_ever=wait, pause=lambda s: self._stopped.wait(s))
         self._repeats: list[tuple[JSON, JSON]] = []
+        self._lag = Lag(driver(broker.address).Messages(broker.address))
         try:
             self._patiently(broker.connect, broker.connect)
             self._beginning = self._start_at(self._bounds(), start or "earliest", 0)
@@ -268,6 +270,10 @@ class BrokerSource(Source):
             "last": [last[lane] for lane in range(len(last))],
         }
 
+    def lag(self, position: JSON) -> dict[str, int]:
+        """Return how many messages come after a position, by partition, if more are waited for."""
+        return self._lag.after(position) if self.follow else {}
+
     def committed(self, position: JSON) -> None:
         """Let others see how far reading is vouched for."""
         self._broker.commit(position["last"])
@@ -278,6 +284,7 @@ class BrokerSource(Source):
 
     def close(self) -> None:
         """Let go of the broker."""
+        self._lag.close()
         self._broker.close()
 
 

@@ -254,7 +254,7 @@ class FileSource(Source):
         behind = sum(sizes[: self._at]) + self._current.file.consumed
         return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
-    def lag(self) -> dict[str, int]:
+    def lag(self, position: JSON) -> dict[str, int]:
         """Return how many bytes of a file that grows were not read yet."""
         if not self.follow or self._current is None or self.paths[self._at] == "-":
             return {}
