@@ -54,10 +54,12 @@ check: test
 	$(BIN)/python -m pytest -m slow tests
 	$(BIN)/python benchmarks/gate.py
 
-# Faults at every point of every kind of run, forged states, every index checked, spoilt messages;
-# then spoilt files for MINUTES (docs/reliability.md). POINTS=20 tries about so many points of each.
+# Faults at every point of every kind of run, forged states, every index checked, spoilt messages,
+# streams between brokers killed KILLS times and cut off for a minute; then spoilt files for MINUTES
+# (docs/reliability.md). POINTS=20 tries about so many points of each.
 MINUTES ?= 10
 POINTS ?= 0
+KILLS ?= 100
 SHIM := .venv/fault_shim.so
 RUNS := growing window passes fading merges budget bursty rounds rotation
 STATES := window fading prefix table learner rounds words rare topics
@@ -73,6 +75,8 @@ soak: $(READY)
 	BNPSTREAM_MOMENTS=150 $(BIN)/python -m pytest tests/faults/test_interrupts.py
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/bounds $(BIN)/python tests/fuzz/bounds.py 20000 $(RUNS)
 	$(BIN)/python tests/fuzz/messages.py 20000 $$(date +%s)
+	PYTHONPATH=tests $(BIN)/python tests/brokers/soak.py $(KILLS) $$(date +%s)
+	$(BIN)/python -m pytest -m slow tests/brokers
 	if $(BIN)/python -c 'import atheris' 2> /dev/null; then \
 		NUMBA_DISABLE_JIT=1 $(BIN)/python tests/fuzz/guided.py .venv/guided $$((60 * $(MINUTES))) \
 		&& $(BIN)/python tests/fuzz/guided.py .venv/guided; \

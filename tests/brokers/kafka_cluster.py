@@ -4,6 +4,7 @@ A topic has four partitions, and comes into being by its first message. About 5 
 are kept. What it has is gone with its process.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -25,11 +26,19 @@ def hold():
 class Cluster:
     """A cluster that runs; `address` is where."""
 
+    scheme = "kafka"
+    columns = ()
+
     def __init__(self, process, address):
         self.process, self.address = process, address
 
     def url(self, topic):
         return f"kafka://{self.address}/{topic}"
+
+    source_url = url
+
+    def create(self, topic):
+        """Leave it to the first message."""
 
     def stop(self):
         """Let it answer nobody."""
@@ -81,7 +90,7 @@ class Cluster:
             ]
 
     def read(self, topic):
-        """Return the key and the value of all messages, partition by partition."""
+        """Return the key and the answer of all messages, partition by partition."""
         from confluent_kafka import TopicPartition
 
         found = []
@@ -92,7 +101,7 @@ class Cluster:
                 while low < high:
                     for message in consumer.consume(high - low, 0.2):
                         assert message.error() is None
-                        found.append((message.key(), message.value()))
+                        found.append((message.key().decode(), json.loads(message.value())))
                         low = message.offset() + 1
         return found
 
@@ -119,12 +128,12 @@ def cluster():
         process.stdout.close()
 
 
-def wait_for(condition, seconds=300):
+def wait_for(condition, seconds=300, pause=0.05):
     """Wait until something is so."""
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)
+        time.sleep(pause)
     return found
 
 

@@ -33,6 +33,9 @@ def find(program, folder=None, pattern=""):
 class Server:
     """A server that can be killed and started again with what it had."""
 
+    columns = ()
+    """Options that say which columns are used."""
+
     def __init__(self, folder):
         self.folder, self.port, self.process = folder, free_port(), None
 
@@ -55,6 +58,12 @@ class Server:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    stop, go_on = kill, start
+
+    def source_url(self, name):
+        """Return the address to read from."""
+        return self.url(name)
 
 
 class Redis(Server):
@@ -146,6 +155,7 @@ class Postgres(Server):
     """Runs as a user of its own, since it refuses root."""
 
     scheme = "postgresql"
+    columns = ("--columns", "x,y")
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -174,11 +184,15 @@ class Postgres(Server):
             *("-D", str(self.data), "-p", str(self.port), "-k", "", "-h", "127.0.0.1"),
         ]
 
-    def do(self, query, *values):
+    @property
+    def session(self):
         import psycopg
 
         about = f"host=127.0.0.1 port={self.port} user=tester dbname=postgres"
-        with psycopg.connect(about, autocommit=True) as session:
+        return psycopg.connect(about, autocommit=True)
+
+    def do(self, query, *values):
+        with self.session as session:
             found = session.execute(query, values)
             return found.fetchall() if found.description else []
 
@@ -188,6 +202,10 @@ class Postgres(Server):
     def url(self, name):
         return f"postgresql://tester@127.0.0.1:{self.port}/postgres?table={name}"
 
+    def source_url(self, name):
+        """Return the address to read from: a table has a key that grows."""
+        return self.url(name) + "&key=n"
+
     def create(self, name):
         self.do(
             f"CREATE TABLE IF NOT EXISTS {name} "
@@ -196,10 +214,10 @@ class Postgres(Server):
 
     def write(self, name, values):
         self.create(name)
-        for value in values:
-            cells = json.loads(value)
-            values = [cells[column] for column in ("id", "x", "y")]
-            self.do(f"INSERT INTO {name} (id, x, y) VALUES (%s, %s, %s)", *values)
+        query = f"INSERT INTO {name} (id, x, y) VALUES (%s, %s, %s)"
+        cells = [[json.loads(value)[column] for column in ("id", "x", "y")] for value in values]
+        with self.session as session, session.cursor() as cursor:
+            cursor.executemany(query, cells)
 
     def read(self, name):
         return self.do(f"SELECT id, answer FROM {name} ORDER BY (answer->>'record')::int")

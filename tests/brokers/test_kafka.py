@@ -1,6 +1,5 @@
 """Kafka in, Kafka out: every record once, from our offsets, and refusals that say what to do."""
 
-import json
 import threading
 import warnings
 from types import SimpleNamespace
@@ -36,10 +35,6 @@ def impatient(monkeypatch):
 MAY_WAIT = pytest.mark.filterwarnings("default:.*does not answer")
 
 
-def read_answers(shared, topic):
-    return [(key.decode(), json.loads(value)) for key, value in shared.read(topic)]
-
-
 def test_one_partition_gives_the_bits_of_a_file(shared, tmp_path):
     messages = rows(200)
     messages[7:7] = [b"{", b'{"id": "z", "x": "no", "y": 1}']
@@ -71,7 +66,7 @@ def test_one_partition_gives_the_bits_of_a_file(shared, tmp_path):
 def test_answers_go_to_a_topic_once_for_every_record(shared, tmp_path):
     shared.write("four", rows(300), partition=lambda i: i % 4)
     run("stream", shared.url("four"), "--to", shared.url("told"), "--out", tmp_path / "run", *QUICK)
-    pairs = read_answers(shared, "told")
+    pairs = shared.read("told")
     assert len(pairs) == 300
     found = check_answers(pairs, 300)
     expected = {f"four/{i % 4}/{i // 4}": f"d{i}" for i in range(300)}

@@ -29,23 +29,14 @@ def server(request):
         yield found
 
 
-def source_url(server, name):
-    """Return the address to read from: a table has a key that grows."""
-    return server.url(name) + ("&key=n" if server.scheme == "postgresql" else "")
-
-
-def columns(server):
-    return ("--columns", "x,y") if server.scheme == "postgresql" else ()
-
-
 def test_a_stream_gives_the_bits_of_a_file(server, tmp_path):
     messages = rows(90)
     feed = tmp_path / "feed.jsonl"
     feed.write_bytes(b"\n".join(messages) + b"\n")
     run("fit", feed, "--out", tmp_path / "file", *QUICK)
     server.write("one", messages)
-    url = source_url(server, "one")
-    options = ("--out", tmp_path / "broker", *QUICK, *OFTEN, *columns(server))
+    url = server.source_url("one")
+    options = ("--out", tmp_path / "broker", *QUICK, *OFTEN, *server.columns)
     found = run_json("fit", url, *options)
     assert (found["records"], found["rejects"]) == (90, 0)
     assert bits(tmp_path / "broker") == bits(tmp_path / "file")
@@ -57,10 +48,10 @@ def test_a_stream_gives_the_bits_of_a_file(server, tmp_path):
 def test_answers_come_once_for_every_record(server, tmp_path):
     server.write("heard", rows(60))
     server.create("told")
-    url = source_url(server, "heard")
+    url = server.source_url("heard")
     if server.scheme == "postgresql":
         server.do("DROP TABLE told")
-    options = ("--to", server.url("told"), "--out", tmp_path / "run", *QUICK, *columns(server))
+    options = ("--to", server.url("told"), "--out", tmp_path / "run", *QUICK, *server.columns)
     run("stream", url, *options)
     pairs = server.read("told")
     assert len(pairs) == 60
@@ -80,8 +71,8 @@ def test_a_server_that_goes_away_costs_time_only(server, tmp_path):
     server.write("away", rows(20))
     came = []
     with warnings.catch_warnings(record=True) as told:
-        options = Options(columns=("x", "y")) if columns(server) else None
-        url = source_url(server, "away")
+        options = Options(columns=("x", "y")) if server.columns else None
+        url = server.source_url("away")
         with open_source(url, options, follow=True, wait=True) as source:
             batches = source.batches()
             while len(came) < 20:
@@ -103,7 +94,7 @@ def test_a_server_that_does_not_answer_is_named(server, tmp_path, monkeypatch):
     server.write("named", rows(3))
     server.kill()
     try:
-        message = run("fit", source_url(server, "named"), code=1)
+        message = run("fit", server.source_url("named"), code=1)
     finally:
         server.start()
     assert "does not answer" in message
@@ -120,8 +111,8 @@ def test_what_cannot_be_used_says_where_it_is(server, tmp_path):
         messages[4] = b'{"x": "no", "y": 1}'
         server.write("poison", messages)
         place = None
-    options = ("--out", tmp_path / "run", *QUICK, *columns(server))
-    found = run_json("fit", source_url(server, "poison"), *options)
+    options = ("--out", tmp_path / "run", *QUICK, *server.columns)
+    found = run_json("fit", server.source_url("poison"), *options)
     assert (found["rows"], found["rejects"]) == (29, 1)
     (reject,) = rejects(tmp_path / "run")
     assert reject["record"] == 4
@@ -136,8 +127,8 @@ def test_what_cannot_be_used_says_where_it_is(server, tmp_path):
 
 def test_what_was_removed_before_it_was_read_is_refused(server, tmp_path):
     server.write("cut", rows(30))
-    options = ("--out", tmp_path / "run", *QUICK, *columns(server))
-    run("fit", source_url(server, "cut"), *options)
+    options = ("--out", tmp_path / "run", *QUICK, *server.columns)
+    run("fit", server.source_url("cut"), *options)
     here = position(tmp_path / "run")
     resumed = ("fit", "--out", tmp_path / "run", "--resume", "--quiet")
     if server.scheme == "redis":
@@ -163,7 +154,7 @@ def test_what_was_removed_before_it_was_read_is_refused(server, tmp_path):
 
 
 def test_what_is_not_there_is_named(server, tmp_path):
-    message = run("fit", source_url(server, "nowhere"), code=1)
+    message = run("fit", server.source_url("nowhere"), code=1)
     expected = {
         "redis": "it is empty; give --follow",
         "nats": "there is no stream 'nowhere'",
@@ -213,7 +204,7 @@ def test_a_notification_wakes_a_reader(server):
     options = Options(columns=("x", "y"))
     with (
         warnings.catch_warnings(record=True) as told,
-        open_source(source_url(server, "waking"), options, follow=True) as source,
+        open_source(server.source_url("waking"), options, follow=True) as source,
     ):
         batches = source.batches()
         assert len(next(batches)[0]) == 3

@@ -1,6 +1,7 @@
 """Readers of a run directory see what its writer does, and never stand in its way."""
 
 import threading
+import time
 
 import pytest
 
@@ -126,3 +127,32 @@ def test_now_is_what_the_trace_or_a_later_checkpoint_says(tmp_path):
     watch.look()
     assert (watch.now.state, watch.now.rows, watch.now.records) == ("finished", 150, 150)
     assert watch.now.events["birth"] >= 3
+
+
+def traced(rows, seconds=0.0, **more):
+    """Return a record of the trace, some seconds ago."""
+    record = {"rows": rows, "records": rows, "clusters": 1, "evidence_per_row": None, **more}
+    return record | {"seconds": 1.0, "time": time.time() - seconds}
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_is_seen_as_it_is(tmp_path):
+    """What a killed process had traced after its last checkpoint is cut off."""
+    trace, watch = tmp_path / "trace.jsonl", Watch(tmp_path)
+    with locked(tmp_path):
+        write_lines(trace, [traced(150), traced(170)])
+        watch.look()
+        assert (watch.now.state, watch.now.rows) == ("learning", 170)
+        trace.write_text("")
+        watch.look()
+        assert (watch.now.state, watch.now.rows) == ("quiet", 0)
+        write_lines(trace, [traced(150)])
+        watch.look()
+        assert (watch.now.state, watch.now.rows) == ("learning", 150)
+
+
+def test_a_lag_that_changes_is_no_learning(tmp_path):
+    trace, watch = tmp_path / "trace.jsonl", Watch(tmp_path)
+    with locked(tmp_path):
+        write_lines(trace, [traced(5, 60.0, lag={"news/0": 0}), traced(5, lag={"news/0": 7})])
+        watch.look()
+        assert (watch.now.state, watch.now.lag) == ("quiet", {"news/0": 7})
