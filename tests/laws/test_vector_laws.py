@@ -8,7 +8,17 @@ from scipy.stats import multivariate_normal
 
 from bnpstream import Directional, ScaledGaussian, StreamingMixture, dirichlet_process
 from bnpstream.inference import adf
-from bnpstream.kernels.vectors.families import AT, SCALES, TANGENTS, fill_pairs, fill_tangents
+from bnpstream.kernels.vectors.bessel import log_c_fall
+from bnpstream.kernels.vectors.families import (
+    AT,
+    LONGER,
+    SCALES,
+    TANGENTS,
+    WORK,
+    fill_pairs,
+    fill_tangents,
+    still_bound,
+)
 from bnpstream.likelihoods import Automatic
 from bnpstream.likelihoods.pools import Pool
 from bnpstream.mixture import Model, log_joint
@@ -99,7 +109,7 @@ def test_no_score_is_above_its_tangents(family, D):
     likelihood, _, statistics = clusters(FAMILIES[family], rows(30, D))
     parameters = likelihood.kernel_parameters(D + SCALES)
     eta, precisions = likelihood._parts(statistics)
-    pairs, constants, slopes = np.zeros(SCALES), *np.zeros((2, SCALES * TANGENTS))
+    pairs, constants, slopes = np.zeros(WORK), *np.zeros((2, SCALES * TANGENTS))
     for squares, precision in zip((eta**2).sum(axis=1).tolist(), precisions.tolist(), strict=True):
         fill_tangents(parameters, squares, precision, constants, slopes)
         for cosine in (-0.9, -0.2, 0.0, *AT, 0.4, 0.8, 1.0):
@@ -107,9 +117,47 @@ def test_no_score_is_above_its_tangents(family, D):
             fill_pairs(parameters, squares, precision, dot, 1.0, pairs)
             lines = constants + slopes * (dot - parameters.lean * precision)
             least = lines.reshape(SCALES, TANGENTS).min(axis=1)
-            assert (least >= pairs - 0.005).all()
+            assert (least >= pairs[:SCALES] - 0.005).all()
             if cosine in AT:
-                assert (least <= pairs + 0.005).all()
+                assert (least <= pairs[:SCALES] + 0.005).all()
+
+
+@families
+@pytest.mark.parametrize("D", [3, 70, 300])
+def test_no_score_is_above_tangents_of_a_shorter_cluster(family, D):
+    """As far as these are used, at any product from the least on."""
+    likelihood, _, statistics = clusters(FAMILIES[family], rows(30, D))
+    parameters = likelihood.kernel_parameters(D + SCALES)
+    eta, precisions = likelihood._parts(statistics)
+    pairs, constants, slopes = np.zeros(WORK), *np.zeros((2, SCALES * TANGENTS))
+    n_used = 0
+    for made, precision in zip((eta**2).sum(axis=1).tolist(), precisions.tolist(), strict=True):
+        fill_tangents(parameters, made, precision, constants, slopes)
+        for longer in (0.99, 1.0, 1.1, LONGER, 1.001 * LONGER):
+            squares = longer * made
+            if not still_bound(parameters, made, squares):
+                continue
+            n_used += 1
+            for cosine in (-0.9, -0.2, -0.01, 0.0, *AT, 0.4, 0.8, 1.0):
+                dot = cosine * np.sqrt(squares)
+                fill_pairs(parameters, squares, precision, dot, 1.0, pairs)
+                y = max(dot - parameters.lean * precision, parameters.least)
+                lines = (constants + slopes * y).reshape(SCALES, TANGENTS)
+                assert (lines.min(axis=1) >= pairs[:SCALES] - 0.005).all()
+    assert n_used == (3 * len(eta) if family == "directions" else 0)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("D", [3, 40, 64, 300, 600])
+def test_scores_of_all_scales_at_a_time_have_the_same_bits(D):
+    likelihood, batch, statistics = clusters(Directional(), rows(20, D))
+    parameters = likelihood.kernel_parameters(D + SCALES)
+    eta, pairs = likelihood._parts(statistics)[0], np.zeros(WORK)
+    for squares, dot in zip((eta**2).sum(axis=1), eta @ batch.values[0], strict=True):
+        fill_pairs(parameters, float(squares), 0.0, float(dot), 1.0, pairs)
+        for g, kappa in enumerate(parameters.grid.tolist()):
+            fall = log_c_fall(parameters.order, float(squares), kappa * (kappa + 2.0 * float(dot)))
+            assert pairs[g] == parameters.constants[g] + fall
 
 
 @pytest.mark.kernel

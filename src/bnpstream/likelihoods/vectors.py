@@ -329,6 +329,8 @@ class VectorLikelihood(Likelihood):
             np.zeros((LINES, capacity)),
             np.zeros((LEVELS, capacity)),
             np.zeros((LEVELS, capacity)),
+            np.zeros((2, capacity)),
+            np.zeros(capacity),
             np.zeros(2),
             np.zeros((2, LINES)),
             np.zeros((LOGGED, 2), np.int64),

@@ -36,8 +36,9 @@ inner: Any = _njit(**options_for(LinkedCompiler))
 inlined: Any = _njit(**options_for(InlinedCompiler))
 """For steps of a row that take many arrays: handing these over takes longer than the step."""
 
-lanes: Any = _njit(fastmath={"reassoc", "contract"}, error_model="numpy", nogil=True)
-"""For sums whose order does not matter, as in bounds: the compiler may take them in lanes."""
+lanes: Any = _njit(fastmath={"reassoc", "contract", "nnan", "nsz"}, **options_for(LinkedCompiler))
+"""For sums and maxima whose order does not matter, as in bounds: the compiler may take them in
+lanes. There must be no NaN."""
 
 shared: Any = register_jitable(**options_for(InlinedCompiler))
 """For what Python and compiled loops have in common; without branches, also NumPy arrays."""

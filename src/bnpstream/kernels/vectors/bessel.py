@@ -19,6 +19,7 @@ A score needs log c(r) - log c(r'), of which s - s' and log(v + s) - log(v + s')
 are taken from r'^2 - r^2 instead.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +30,8 @@ from bnpstream.kernels.jit.decorators import shared
 LEAST_ORDER = 31.0
 """From this order on the expansion is used as it is."""
 TERMS = 8
+LANES = 12
+"""Of `fill_tails`: nine lengths, and three more for whole lanes of four."""
 
 Polynomial = list[Fraction]
 
@@ -106,6 +109,43 @@ def series(table: Any, p: Any, s: Any, terms: int) -> Any:
             term = term * square + table[k, j]
         total = (total + term) * small
     return total
+
+
+def tails_of(terms: int) -> Callable[[float, Any, Any], None]:
+    """Return a function that fills tails with `series` of TAIL for some s, LANES at a time.
+
+    The number of terms is its own, so that the compiler has nothing but lanes to loop over.
+    """
+
+    @shared
+    def fill(top: float, roots: Any, tails: Any) -> None:
+        for i in range(LANES):
+            p = top / roots[i]
+            square, total, small = p * p, 0.0, 1.0 / roots[i]
+            for k in range(terms - 1, -1, -1):
+                term = TAIL[k, k + 1]
+                for j in range(k, -1, -1):
+                    term = term * square + TAIL[k, j]
+                total = (total + term) * small
+            tails[i] = total
+
+    found: Callable[[float, Any, Any], None] = fill
+    return found
+
+
+fill_8_terms, fill_6_terms, fill_5_terms = tails_of(8), tails_of(6), tails_of(5)
+
+
+@shared
+def fill_tails(top: float, roots: Any, tails: Any) -> None:
+    """Fill tails with sum_k s^-k L_k(p^2) for some s, with as many terms as `log_c_fall` takes."""
+    terms = n_terms(top)
+    if terms == 8:
+        fill_8_terms(top, roots, tails)
+    elif terms == 6:
+        fill_6_terms(top, roots, tails)
+    else:
+        fill_5_terms(top, roots, tails)
 
 
 @shared

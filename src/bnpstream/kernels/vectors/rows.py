@@ -22,6 +22,7 @@ from bnpstream.kernels.statistics.table import Table, take_row
 from bnpstream.kernels.vectors.families import (
     LEVELS,
     SCALES,
+    WORK,
     Directions,
     Scales,
     fill_pairs,
@@ -33,6 +34,7 @@ from bnpstream.kernels.vectors.screen import (
     LINES,
     LOG_SCALES,
     MARGIN,
+    NEVER_MADE,
     STOP,
     Lengths,
     Vectors,
@@ -45,14 +47,14 @@ from bnpstream.kernels.vectors.screen import (
     note,
     precision_of,
     product,
+    product_with,
     square_of,
-    sums_of,
     update,
 )
 from bnpstream.kernels.words.dirichlet import log_predictive_of, log_predictive_of_new
 
-REMEMBERED = SCALES + 2
-"""Numbers at the end of the working space: scores of a pair each, slot, and row."""
+REMEMBERED = SCALES + 3
+"""Numbers at the end of the working space: scores of a pair each, their sum, slot, and row."""
 
 
 @specialize(n_columns, Vectors, inline=True)
@@ -65,7 +67,7 @@ def _make_scratch(rows, start, stop, capacity):  # type: ignore[no-untyped-def]
     D, block = rows.values.shape[1], np.zeros(7, np.int64)
     block[STOP] = stop
     return VectorScratch(
-        np.full(SCALES + D + REMEMBERED, -1.0),
+        np.full(WORK + D + REMEMBERED, -1.0),
         np.empty(capacity, np.int64),
         np.empty(capacity),
         np.empty(capacity),
@@ -88,6 +90,7 @@ def update_all(
     lengths.prior[0], lengths.prior[1] = product(family.base, family.base), family.precision
     for k in range(lengths.squares.size):
         lengths.squares[k], lengths.precisions[k] = lengths.prior[0], lengths.prior[1]
+        lengths.made[k] = NEVER_MADE
     for k in range(n_clusters):
         update(lengths, family, table, masses, k)
     forget(lengths)
@@ -109,17 +112,16 @@ def exact_score(
     lengths: Lengths, family: Any, k: int, square: float, dot: float, work: Any
 ) -> float:
     """Return log p(x | cluster k) of a row with this squared length and eta . x."""
-    pairs = work[:SCALES]
-    fill_pairs(family, lengths.squares[k], lengths.precisions[k], dot, square, pairs)
-    return log_sum(pairs, SCALES)
+    fill_pairs(family, lengths.squares[k], lengths.precisions[k], dot, square, work[:WORK])
+    return log_sum(work, SCALES)
 
 
 @inner
-def remember(work: Any, i: int, k: int) -> None:
+def remember(work: Any, i: int, k: int, total: float) -> None:
     """Keep the scores of row i in cluster k, found last: it is likely to be added there."""
     for g in range(SCALES):
         work[work.size - REMEMBERED + g] = work[g]
-    work[work.size - 2], work[work.size - 1] = k, i
+    work[work.size - 3], work[work.size - 2], work[work.size - 1] = total, k, i
 
 
 @specialize(score, Lengths, inline=True)
@@ -131,7 +133,7 @@ def _score(  # type: ignore[no-untyped-def]
     Slot K is the prior, so the new cluster is scored as all others are.
     """
     K, work, table = clusters.counters[N_CLUSTERS], scratch.entries, clusters.table
-    x, bounds = work[SCALES : work.size - REMEMBERED], scratch.bounds
+    x, bounds = work[WORK : work.size - REMEMBERED], scratch.bounds
     fill_row(family, rows, i, x)
     square, ahead = product(x, x), product(family.base, x)
     new = log_weight(rule.new, rule)
@@ -140,9 +142,10 @@ def _score(  # type: ignore[no-untyped-def]
     if screens:
         leader = multiplied(lengths, family, clusters, rows, i, square, ahead, scratch)
         leading = log_weight(weights[leader] - rule.discount, rule)
-        dot = ahead + product(sums_of(table, leader), x)
-        leading += exact_score(lengths, family, leader, square, dot, work)
-        remember(work, i, leader)
+        dot = ahead + product_with(table, leader, x)
+        total = exact_score(lengths, family, leader, square, dot, work)
+        leading += total
+        remember(work, i, leader, total)
         best = max(best, leading)
         bound(lengths, K, scratch)
     more, found = LOG_SCALES - rule.log_total + MARGIN, 0
@@ -156,7 +159,7 @@ def _score(  # type: ignore[no-untyped-def]
                 if top + more < best + log_cut:
                     continue
             exact = log_weight(weights[k] - rule.discount, rule)
-            dot = ahead + product(sums_of(table, k), x)
+            dot = ahead + product_with(table, k, x)
             exact += exact_score(lengths, family, k, square, dot, work)
             best = max(best, exact)
         scratch.slots[found], scratch.log_scores[found] = k, exact
@@ -173,15 +176,16 @@ def contribute(
 
     A row that was scored just before is in the working space, perhaps with its scores in k.
     """
-    pairs, x = work[:SCALES], work[SCALES : work.size - REMEMBERED]
+    pairs, x = work[:WORK], work[WORK : work.size - REMEMBERED]
     if work[work.size - 1] == i and work[work.size - 2] == k:
-        pairs = work[work.size - REMEMBERED : work.size - 2]
+        pairs, log_p = work[work.size - REMEMBERED :], work[work.size - 3]
     else:
         fill_row(family, rows, i, x)
-        dot = product(family.base, x) + product(sums_of(table, k), x)
+        dot = product(family.base, x) + product_with(table, k, x)
         squares, precision = square_of(family, table, k), precision_of(family, table, k)
         fill_pairs(family, squares, precision, dot, product(x, x), pairs)
-    log_p, mean = log_sum(pairs, SCALES), 0.0
+        log_p = log_sum(pairs, SCALES)
+    mean = 0.0
     for g in range(SCALES):
         line[g] = math.exp(pairs[g] - log_p)
         mean += line[g] * family.grid[g]
@@ -192,18 +196,18 @@ def contribute(
 @specialize(log_predictive_of, Directions)
 @specialize(log_predictive_of, Scales)
 def _log_predictive_of(family, table, rows, i, k, work):  # type: ignore[no-untyped-def]
-    x = work[SCALES : work.size - REMEMBERED]
+    x = work[WORK : work.size - REMEMBERED]
     fill_row(family, rows, i, x)
-    dot = product(family.base, x) + product(sums_of(table, k), x)
+    dot = product(family.base, x) + product_with(table, k, x)
     squares, precision = square_of(family, table, k), precision_of(family, table, k)
-    fill_pairs(family, squares, precision, dot, product(x, x), work[:SCALES])
+    fill_pairs(family, squares, precision, dot, product(x, x), work[:WORK])
     return log_sum(work, SCALES)
 
 
 @specialize(log_predictive_of_new, Directions)
 @specialize(log_predictive_of_new, Scales)
 def _log_predictive_of_new(family, rows, i):  # type: ignore[no-untyped-def]
-    pairs, x = np.empty(SCALES), np.empty(rows.values.shape[1])
+    pairs, x = np.empty(WORK), np.empty(rows.values.shape[1])
     fill_row(family, rows, i, x)
     squares, dot = product(family.base, family.base), product(family.base, x)
     fill_pairs(family, squares, family.precision, dot, product(x, x), pairs)
@@ -262,4 +266,7 @@ def _move_cluster(lengths, clusters, k, last):  # type: ignore[no-untyped-def]
     for t in range(LEVELS):
         lengths.levels[t, k] = lengths.levels[t, last]
         lengths.heights[t, k] = lengths.heights[t, last]
+    lengths.leading[0, k] = lengths.leading[0, last]
+    lengths.leading[1, k] = lengths.leading[1, last]
+    lengths.made[k], lengths.made[last] = lengths.made[last], NEVER_MADE
     forget(lengths)

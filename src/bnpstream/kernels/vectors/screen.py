@@ -19,10 +19,21 @@ from numpy.typing import NDArray
 from bnpstream.kernels.arrays import N_CLUSTERS, Clusters, Floats, Integers
 from bnpstream.kernels.jit.decorators import inner, lanes
 from bnpstream.kernels.statistics.table import Table
-from bnpstream.kernels.vectors.families import LEVELS, SCALES, TANGENTS, fill_tangents, level_of
+from bnpstream.kernels.vectors.families import (
+    LEVELS,
+    SCALES,
+    TANGENTS,
+    fill_tangents,
+    level_of,
+    still_bound,
+)
 
-BLOCK = 64
-"""Rows of a block."""
+BLOCK = 128
+"""Rows of a block, at most."""
+NEAR = 2**15
+"""Numbers of float32 that stay near the processor: of clusters that rows are multiplied with."""
+TILE = 4
+"""Rows that are multiplied at a time."""
 FEWEST = 8
 """Clusters from which on they are screened."""
 LOGGED = 4096
@@ -37,6 +48,7 @@ MARGIN = 0.01
 SINGLE = 2.0**-23
 """Rounding of float32: twice that of one operation."""
 MOST_SINGLE = 1e38
+NEVER_MADE = -1.0
 N_LOGGED, GENERATION = 0, 1
 FIRST, LAST, MADE_IN, MADE_AT, SEEN, N_BEFORE, STOP = 0, 1, 2, 3, 4, 5, 6
 
@@ -76,6 +88,10 @@ class Lengths(NamedTuple):
     """(levels, capacity): of products, ascending."""
     heights: Floats
     """(levels, capacity): what the lines are not above up to there."""
+    leading: Floats
+    """(2, capacity): constant and slope of the line by which the first cluster is chosen."""
+    made: Floats
+    """(capacity,): |eta|^2 that lines and levels were made for, or `NEVER_MADE`."""
     prior: Floats
     """(2,): |eta|^2 and precision of an empty cluster."""
     line: Floats
@@ -92,8 +108,8 @@ class VectorScratch(NamedTuple):
     """Working space of one pass."""
 
     entries: Floats
-    """(G + D + G + 2,): scores of a pair each, the row, and those of the cluster that was scored
-    first, its slot, and the row's number (see `remember`)."""
+    """(WORK + D + G + 3,): working space of `fill_pairs`, the row, and what is remembered of the
+    cluster that was scored first (see `remember`)."""
     slots: Integers
     """(capacity,): the candidates, ascending."""
     log_scores: Floats
@@ -146,16 +162,17 @@ def fill_row(family: Any, rows: Vectors, i: int, x: Any) -> None:
 
 
 @inner
-def sums_of(table: Table, k: int) -> Any:
-    """Return V of cluster k (a view)."""
-    start = table.starts[k]
-    return table.values[start + SCALES : start + table.sizes[k]]
+def product_with(table: Table, k: int, x: Any) -> float:
+    """Return V . x of cluster k."""
+    start = table.starts[k] + SCALES
+    return product(table.values[start : start + x.size], x)
 
 
 @inner
 def square_of(family: Any, table: Table, k: int) -> float:
     """Return |base + V|^2 of cluster k, in four sums that do not wait for each other."""
-    sums, base = sums_of(table, k), family.base
+    start, base = table.starts[k] + SCALES, family.base
+    sums = table.values[start : start + base.size]
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = sums.size // 4 * 4
     for j in range(0, whole, 4):
@@ -186,14 +203,19 @@ def update(lengths: Lengths, family: Any, table: Table, masses: Floats, k: int) 
     lengths.squares[k], lengths.precisions[k] = squares, precision
     lengths.radii[k] = math.sqrt(squares)
     lengths.log_masses[k] = math.log(mass) if mass > 0.0 else -np.inf
-    fill_tangents(family, squares, precision, line[0], line[1])
-    for v in range(LINES):
-        lengths.constants[v, k] = line[0, v]
-        lengths.slopes[v, k] = line[1, v]
-    for t in range(LEVELS):
-        level = level_of(family, squares, precision, t)
-        lengths.levels[t, k] = level
-        lengths.heights[t, k] = height(lengths, k, level)
+    if not still_bound(family, lengths.made[k], squares):
+        lengths.made[k] = squares
+        fill_tangents(family, squares, precision, line[0], line[1])
+        for v in range(LINES):
+            lengths.constants[v, k] = line[0, v]
+            lengths.slopes[v, k] = line[1, v]
+        for t in range(LEVELS):
+            level = level_of(family, squares, precision, t)
+            lengths.levels[t, k] = level
+            lengths.heights[t, k] = height(lengths, k, level)
+    shorter = math.sqrt(lengths.made[k] / squares) if squares > 0.0 else 1.0
+    lengths.leading[0, k] = lengths.constants[LEADING, k]
+    lengths.leading[1, k] = lengths.slopes[LEADING, k] * shorter
 
 
 @inner
@@ -249,12 +271,25 @@ def multiply(some: Any, n_some: int, vectors: Any, n: int, out: Any) -> None:
             out[c + 2, b], out[c + 2, b + 1], out[c + 3, b], out[c + 3, b + 1] = t, u, v, w
 
 
+@lanes
+def place_of_largest(values: Any, n: int) -> int:
+    """Return where one of the largest of the first n values is."""
+    most = values[0]
+    for k in range(1, n):
+        most = max(most, values[k])
+    for k in range(n):
+        if values[k] == most:
+            return k
+    return 0
+
+
 @inner
 def begin_block(
     lengths: Lengths, family: Any, clusters: Clusters, rows: Vectors, i: int, scratch: Any
 ) -> None:
     """Multiply the rows from i on with all clusters, and with each other."""
     K, block = clusters.counters[N_CLUSTERS], scratch.block
+    D = rows.values.shape[1]
     n = min(BLOCK, block[STOP] - i)
     block[FIRST], block[LAST], block[N_BEFORE] = i, i + n, K
     block[MADE_IN] = lengths.logged[GENERATION]
@@ -264,12 +299,15 @@ def begin_block(
         scratch.drifts[k] = 0.0
     for b in range(n):
         fill_row(family, rows, i + b, vectors[b])
-    multiply(vectors, n, vectors, n, scratch.among)
-    for first in range(0, K, BLOCK):
-        m = min(BLOCK, K - first)
+    for b in range(0, n, TILE):  # only products with rows that come later are asked for
+        multiply(vectors[b:], TILE, vectors[b:], n - b, scratch.among[b:, b:])
+    size = max(TILE, min(BLOCK, NEAR // D // TILE * TILE))
+    for first in range(0, K, size):
+        m = min(size, K - first)
         for c in range(m):
-            sums, eta = sums_of(clusters.table, first + c), etas[c]
-            for j in range(sums.size):
+            start, eta = clusters.table.starts[first + c] + SCALES, etas[c]
+            sums = clusters.table.values[start : start + D]
+            for j in range(D):
                 eta[j] = base[j] + sums[j]
         multiply(vectors, n, etas, m, scratch.before[:, first:])
 
@@ -307,19 +345,16 @@ def multiplied(
         drifts[k] += 2.0 * abs(lengths.amounts[e]) * math.sqrt(1.01 * scratch.among[row, row])
     block[SEEN] = logged[N_LOGGED]
     rounding = SINGLE * (rows.values.shape[1] + 16) * math.sqrt(square)
-    leaning, bounds = family.lean * square, scratch.bounds
-    constants, slopes = lengths.constants[LEADING], lengths.slopes[LEADING]
+    leaning, least, bounds = family.lean * square, family.least, scratch.bounds
+    constants, slopes = lengths.leading[0], lengths.leading[1]
     for k in range(K):
         y = products[k] + rounding * (lengths.radii[k] + drifts[k])
         y -= leaning * lengths.precisions[k]
         y = y if abs(y) < MOST_SINGLE else np.inf  # beyond float32: whatever it is, it is scored
+        y = y if y > least else least
         products[k] = y
         bounds[k] = constants[k] + slopes[k] * y + lengths.log_masses[k]
-    leader = 0
-    for k in range(1, K):
-        if bounds[k] > bounds[leader]:
-            leader = k
-    return leader
+    return place_of_largest(bounds, K)
 
 
 @inner
