@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -176,7 +177,10 @@ class Messages(Broker):
         """Let go of the partitions."""
         if self._consumer is not None:
             self._commit()
-            self._consumer.close()
+            # It waits for answers, up to minutes where the broker is silent.
+            closing = Thread(target=self._consumer.close, name="bnpstream-kafka", daemon=True)
+            closing.start()
+            closing.join(ANSWER_SECONDS)
             self._consumer = None
 
 
