@@ -91,7 +91,7 @@ lint: $(READY)
 
 # Every figure of benchmarks/README.md, one after the other; all numbers go to $(FIGURES).
 FIGURES := bench-out
-BENCHMARKS := memory_floor reading feed raw_text around threads cores scale state_memory parallel_ep window_memory vocabulary records brokers changing_topics gaussian_sets gaussian_stream newsgroups short_texts bursty embeddings vector_speed no_options choosing peers dask_stream scaling
+BENCHMARKS := memory_floor reading feed raw_text around threads cores scale state_memory parallel_ep window_memory vocabulary records brokers serving changing_topics gaussian_sets gaussian_stream newsgroups short_texts bursty embeddings vector_speed no_options choosing peers dask_stream scaling
 
 bench: $(BENCH_READY)
 	mkdir -p $(FIGURES)
