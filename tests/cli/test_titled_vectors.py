@@ -53,3 +53,23 @@ def test_embeddings_are_no_images(fitted, tmp_path):
     assert "Images" not in page
     topics = page[page.index('id="topics"') : page.index('id="clusters"')]
     assert all(theme in topics for theme in THEMES)
+    assert "Typical record" in page
+    assert '<th scope="col" class="about">Columns' not in page
+    assert "Distinctive words" not in page[page.index('id="cluster-table"') :]
+
+
+def test_the_live_page_and_its_api_name_clusters_by_typical_records(fitted):
+    pytest.importorskip("starlette", reason="starlette is missing: pip install 'bnpstream[serve]'")
+    from serving import serving
+
+    with serving(fitted[0]) as served:
+        for kind in ("clusters", "topics"):
+            for one in served.json(f"/{kind}")[kind]:
+                assert one["label"] == one["exemplars"][0]["excerpt"]
+        first = served.json("/clusters")["clusters"][0]
+        page = served.ask(f"/cluster-{first['id']}")[2].decode()
+        assert f"<bdi>{first['label']}</bdi></h1>" in page
+        assert "Typical record</th>" in page
+        assert "Distinctive words" not in page
+        topic = served.ask(f"/topic-{first['topic']}")[2].decode()
+        assert f"<bdi>{first['label']}</bdi></a>" in topic  # in the legend of the river

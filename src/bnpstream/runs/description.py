@@ -134,14 +134,27 @@ class RunDescription:
     """Heaviest first."""
 
     @property
+    def has_titles(self) -> bool:
+        """Return whether typical records, and not columns, tell what clusters are."""
+        return self.kind == "columns" and not any(cluster.lifted for cluster in self.clusters)
+
+    @property
     def cluster_events(self) -> list[Event]:
         """Return what happened to clusters; `events` has what happened to topics too."""
         return [event for event in self.events if event.level == "cluster"]
 
 
+def name_of(one: ClusterDescription | TopicDescription, kind: str) -> str:
+    """Return what a person may call a cluster or a topic: a typical record if nothing tells it."""
+    if isinstance(one, TopicDescription):
+        return one.label
+    typical = one.exemplars[0].excerpt if one.exemplars else ""
+    return label_of(one.lifted, kind) or typical
+
+
 def document_of(one: ClusterDescription | TopicDescription, kind: str) -> dict[str, Any]:
     """Return a cluster or a topic as JSON, with a label."""
-    document = asdict(one) | {"label": label_of(one.lifted, kind)}
+    document = asdict(one) | {"label": name_of(one, kind)}
     for name in ("likely", "lifted", "exemplars"):
         document[name] = [part._asdict() for part in getattr(one, name)]
     return document

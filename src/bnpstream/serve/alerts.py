@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import orjson
 
-from bnpstream.likelihoods.features import label_of
+from bnpstream.runs.description import name_of
 from bnpstream.runs.options import SECONDS, OptionError, half_life_of
 from bnpstream.serve.watch import Birth, Snapshot, Watch
 
@@ -84,7 +84,7 @@ class Alerts:
                         "alert": "cluster",
                         "cluster": cluster.id,
                         "topic": cluster.topic,
-                        "label": label_of(cluster.lifted, snapshot.about.kind),
+                        "label": name_of(cluster, snapshot.about.kind),
                         "size": cluster.size,
                         "seconds": round(age, 1),
                     }

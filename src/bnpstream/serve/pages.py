@@ -9,13 +9,17 @@ from typing import Any
 
 import orjson
 
-from bnpstream.likelihoods.features import label_of
 from bnpstream.mixture.lineage import survivors
 from bnpstream.report.clusters import Row, rows_of
 from bnpstream.report.page import NOUNS, TEMPLATES, environment, reject_bars
 from bnpstream.report.pictures import HEIGHT
 from bnpstream.report.topics import topic_rows
-from bnpstream.runs.description import ClusterDescription, RunDescription, TopicDescription
+from bnpstream.runs.description import (
+    ClusterDescription,
+    RunDescription,
+    TopicDescription,
+    name_of,
+)
 from bnpstream.serve.river import Series, river_of
 from bnpstream.serve.watch import Snapshot, Watch
 
@@ -101,7 +105,7 @@ class Pages:
                 "one_cluster.html",
                 snapshot,
                 id=id,
-                label=label_of(own[0].lifted, about.kind) if own else "",
+                label=name_of(own[0], about.kind) if own else "",
                 rows=_rows(about, own),
                 topic=topics[0] if topics else None,
                 heirs=[] if own else survivors(id, about.events),
@@ -196,7 +200,7 @@ def _of_topic(topic: TopicDescription) -> Series:
 
 
 def _of_cluster(about: RunDescription, cluster: ClusterDescription) -> Series:
-    label = label_of(cluster.lifted, about.kind) or f"cluster {cluster.id}"
+    label = name_of(cluster, about.kind) or f"cluster {cluster.id}"
     return Series(f"cluster-{cluster.id}", label, cluster.trend)
 
 

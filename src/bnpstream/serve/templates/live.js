@@ -33,7 +33,7 @@
   const showAge = () => {
     if (!now) return;
     const at = Date.now() / 1000 - skew;
-    put("age", now.checkpoint_time === null ? "-" : span(at - now.checkpoint_time));
+    put("age", now.checkpoint_time === null ? "-" : `${span(at - now.checkpoint_time)} ago`);
   };
 
   const showNow = () => {
@@ -45,7 +45,7 @@
       if (state.textContent !== text) state.textContent = text;
     }
     put("rows", whole(now.rows));
-    put("speed", now.state === "learning" ? `${whole(now.rows_per_second)} rows per second` : now.seconds ? `in ${span(now.seconds)}` : "");
+    put("speed", now.state === "learning" ? `${whole(now.rows_per_second)} per second` : now.seconds ? `in ${span(now.seconds)}` : "");
     put("clusters", whole(now.clusters));
     put("evidence", digits(now.evidence_per_row, 4));
     put("novelty", percent(now.novelty));
@@ -126,15 +126,12 @@
       const { version } = JSON.parse(event.data);
       if (main.dataset.version === version) return;
       main.dataset.version = version;
+      put("births", "");
       refresh().catch(() => { stale = true; });
     });
     source.addEventListener("births", (event) => {
-      const place = document.getElementById("births");
-      const { births } = JSON.parse(event.data);
-      if (place && births.length) {
-        const ids = births.slice(-5).map((birth) => birth.id).join(", ");
-        place.textContent = `Just born: ${ids}; described with the next checkpoint.`;
-      }
+      const ids = JSON.parse(event.data).births.slice(-5).map((birth) => birth.id).join(", ");
+      put("births", `Just born: ${ids}; shown here after the next checkpoint.`);
     });
     source.addEventListener("open", () => { shown.textContent = "Connected."; });
     source.addEventListener("error", () => {
