@@ -108,7 +108,7 @@ class Automatic(Likelihood):
         return choose(X, self.rules)
 
     def informed(self, X: Any) -> Likelihood:
-        """Return the family that suits some rows, with what it leaves open taken from them."""
+        """Return the family that suits some rows, with its unset parameters learnt from them."""
         return self.chosen(X).informed(X)
 
     def encode(self, X: Any) -> Batch:

@@ -24,7 +24,7 @@ POINTS = 240
 TRACE_BYTES = 1 << 17
 """Of the trace that is read when watching begins."""
 SHARE_OF_LOADING = 0.2
-"""Of all time, what loading checkpoints may take."""
+"""Largest share of the time that may go into loading checkpoints."""
 
 
 class Point(NamedTuple):
