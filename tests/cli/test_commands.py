@@ -28,7 +28,7 @@ def texts(tmp_path_factory):
     for i in range(400):
         topic = ("weather", "money")[rng.integers(2)]
         words = rng.choice(TOPICS[topic].split(), size=8)
-        lines.append(json.dumps({"id": f"d{i}", "text": " ".join(words)}))
+        lines.append(json.dumps({"id": f"d{i}", "text": " ".join(words), "about": topic}))
         labels.append(topic)
     lines.insert(7, '{"id": "broken')
     lines.insert(9, '{"id": "empty"}')
@@ -110,6 +110,60 @@ def test_predict_gives_positions_and_stable_ids(fitted, texts):
     table = run("predict", fitted, texts).splitlines()
     assert table[0].split("\t")[:3] == ["record", "id", "cluster"]
     assert len(table) == 401
+
+
+def test_labels_may_be_in_the_records(fitted, texts, tmp_path):
+    by_file = run_json("evaluate", fitted, texts, "--labels", texts.parent / "labels.txt")
+    assert run_json("evaluate", fitted, texts, "--label-field", "about") == by_file | {
+        "schema": by_file["schema"] | {"fields": {"text": "text", "label": "about"}}
+    }
+    message = run("evaluate", fitted, texts, "--label-field", "abut", code=1)
+    assert "has no valid record" in message
+    assert "line 1: no string or whole number in the field 'abut'" in message
+    both = ("--label-field", "about", "--labels", texts.parent / "labels.txt")
+    assert "give one of them" in run("evaluate", fitted, texts, *both, code=2)
+    plain = tmp_path / "plain.txt"
+    plain.write_text("rain wind\nbond stock\n")
+    given = ("--format", "text", "--label-field", "about")
+    message = run("evaluate", fitted, plain, *given, code=1)
+    assert "records of the format text have no fields" in message
+
+
+def test_labels_may_be_a_column_of_a_table(tmp_path):
+    rng = np.random.default_rng(0)
+    kinds, table = rng.integers(2, size=200), tmp_path / "table.csv"
+    cells = 9.0 * kinds[:, None] + rng.normal(size=(200, 2))
+    lines = [f"{x},{y},{'ab'[k]}" for (x, y), k in zip(cells, kinds, strict=True)]
+    table.write_text("\n".join(["x,y,kind", *lines]) + "\n")
+    run("fit", table, "--columns", "x,y", "--out", tmp_path / "run", "--quiet")
+    asked = ("evaluate", tmp_path / "run", table, "--label-field", "kind")
+    assert run_json(*asked)["topic_ari"] == 1.0
+    assert "rows " in run(*asked)
+    assert "document" not in run(*asked)
+    run("fit", table, "--out", tmp_path / "all", "--quiet")
+    told = CliRunner().invoke(app, ["evaluate", str(tmp_path / "all"), *map(str, asked[2:])])
+    assert "warning: the run clusters by the column 'kind' too" in told.stderr
+    told = CliRunner().invoke(app, list(map(str, asked)))
+    assert "warning" not in told.stderr
+
+
+def test_errors_of_the_system_name_the_file_and_no_number(fitted, texts, tmp_path):
+    message = run("evaluate", fitted, texts, "--labels", tmp_path / "none.txt", code=1)
+    assert message.endswith(f"error: {tmp_path}/none.txt: no such file or directory\n")
+
+
+def test_embeddings_are_shown_by_typical_records_and_not_by_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, 24))
+    vectors = centres[rng.integers(4, size=400)] + 0.3 * rng.normal(size=(400, 24))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.save(tmp_path / "vectors.npy", vectors.astype(np.float32))
+    text = run("fit", tmp_path / "vectors.npy", "--out", tmp_path / "run")
+    found = run_json("clusters", tmp_path / "run")
+    first = found["topics"][0]
+    assert f"topic {first['id']}: {first['weight']:.1%}  1 cluster\n" in text
+    typical = [one["id"] for one in found["clusters"][0]["exemplars"]]
+    assert ", ".join(map(str, typical)) in run("clusters", tmp_path / "run")
 
 
 def test_clusters_are_described_by_their_words(fitted):

@@ -9,9 +9,13 @@ import pytest
 
 from bnpstream import DocumentMixture
 from bnpstream.evaluation import agreement
+from bnpstream.runs.options import Pace
 from bnpstream.runs.overview import Run
+from bnpstream.runs.signals import Interrupts
+from bnpstream.runs.start import RunOptions, start
 from bnpstream.storage import read_checkpoint
 from commands import run, run_json
+from serving import serving
 
 THEMES = ("rain wind snow hail storm sun", "bond stock yield bank rate loan", "goal team cup match")
 N_ROWS = 1100
@@ -109,7 +113,7 @@ def test_clusters_stand_below_their_topics(fitted):
         trends = np.array([cluster["trend"] for cluster in own])
         assert topic["trend"] == trends.sum(axis=0).tolist()
         assert topic["label"] == ", ".join(feature["name"] for feature in topic["lifted"][:3])
-    text = run("clusters", folder, "--top", "1")
+    text = run("clusters", folder, "--per-topic", "1")
     assert "3 topics" in text
     heaviest, first = found["clusters"][0], found["topics"][0]
     lines = [line.split("│") for line in text.splitlines() if line.startswith("│")]
@@ -117,7 +121,7 @@ def test_clusters_stand_below_their_topics(fitted):
     assert ids[0] == (str(first["id"]), "")
     at = ids.index((str(heaviest["topic"]), ""))
     assert ids[at + 1] == ("", str(heaviest["id"]))
-    assert len(ids) == 4
+    assert len(ids) == 6
     assert f"in topic {heaviest['topic']}" in run("clusters", folder, "--id", heaviest["id"])
 
 
@@ -135,11 +139,49 @@ def test_the_table_shows_three_clusters_of_each_topic_and_counts_the_rest(tmp_pa
     assert len(found["topics"]) == 2
     assert rest > 1
     text = run("clusters", tmp_path / "run")
-    assert f"{rest:,} smaller clusters not shown" in text
+    assert f"{rest:,} smaller clusters of these topics not shown; see --per-topic" in text
     lines = [line.split("│") for line in text.splitlines() if line.startswith("│")]
     assert sum(bool(line[3].strip()) for line in lines) == 2 + shown
     assert "most likely" not in text
-    assert "not shown" not in run("clusters", tmp_path / "run", "--top", len(found["clusters"]))
+    all_of_them = ("--per-topic", len(found["clusters"]))
+    assert "not shown" not in run("clusters", tmp_path / "run", *all_of_them)
+
+
+def test_top_counts_topics(fitted):
+    folder, _ = fitted
+    everything = run_json("clusters", folder)
+    found = run_json("clusters", folder, "--top", "2")
+    assert found["topics"] == everything["topics"][:2]
+    kept = {topic["id"] for topic in found["topics"]}
+    assert found["clusters"] == [one for one in everything["clusters"] if one["topic"] in kept]
+    text = run("clusters", folder, "--top", "2")
+    assert "3 topics" in text
+    assert "1 smaller topic not shown; see --top" in text
+    one_each = run_json("clusters", folder, "--per-topic", "1")
+    assert [one["id"] for one in one_each["clusters"]] == sorted(
+        (topic["clusters"][0] for topic in everything["topics"]),
+        key=[one["id"] for one in everything["clusters"]].index,
+    )
+
+
+def test_a_run_that_goes_on_says_since_when_its_topics_hold(feed, tmp_path):
+    source = start(tmp_path / "run", RunOptions((str(feed[0]),)))
+    with Interrupts() as interrupts:
+
+        def after(status):
+            interrupts.requested = status.rows > 1000
+
+        assert not source.run(Pace(batch_rows=50), interrupts, after)
+    source.close()
+    assert 1000 < source.n_rows < N_ROWS
+    said = "Topics as of row 1,000. They are updated at row 4,000 and at the end of the source"
+    assert said in " ".join(run("clusters", tmp_path / "run", "--coarse", "2").split())
+    run("report", tmp_path / "run")
+    assert said in (tmp_path / "run" / "report.html").read_text()
+    with serving(tmp_path / "run") as server:
+        assert said in server.ask("/")[2].decode()
+    text = run("fit", "--out", tmp_path / "run", "--resume")
+    assert "Topics as of" not in text + run("clusters", tmp_path / "run")
 
 
 def test_lineage_shows_the_level(fitted):

@@ -23,7 +23,7 @@ ADDED_SINCE = {"max_responsibilities": None}
 """Settings that no case names, as there was none when it was made, at what was done then."""
 OPTIONS_SINCE = ("--max-responsibilities", "0")
 """The same on the command line."""
-TIMING = ("run", "seconds", "seconds_in_pass", "rows_per_second", "dask")
+TIMING = ("run", "seconds", "seconds_compiling", "seconds_in_pass", "rows_per_second", "dask")
 """What a command says that is no result."""
 SAID_SINCE = ("topic", "topics", "largest_topics", "label", "schema", "novelty_quantile")
 """What commands have said only since: the second level, what records are, quantiles."""

@@ -1,5 +1,6 @@
 """The commands that README and documentation show are run as they stand."""
 
+import json
 import os
 import re
 import subprocess
@@ -24,9 +25,11 @@ def write_feed(path):
     rng = np.random.default_rng(0)
     with path.open("w") as file:
         for i in range(300):
-            words = rng.choice(TOPICS[rng.integers(3)].split(), size=8)
+            topic = int(rng.integers(3))
+            words = " ".join(rng.choice(TOPICS[topic].split(), size=8))
             time = f"2026-01-{1 + i // 24:02}T{i % 24:02}:00:00Z"
-            file.write(f'{{"id": "d{i}", "time": "{time}", "text": "{" ".join(words)}"}}\n')
+            record = {"id": f"d{i}", "time": time, "text": words, "label": f"topic {topic}"}
+            file.write(json.dumps(record) + "\n")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Feeding: what the model refuses, in any batches, and when checkpoints are made."""
 
 import json
+import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -90,6 +92,18 @@ def test_halved_batches_are_timed_once(tmp_path):
     path = write_table(tmp_path / "table.csv", numbers(200, range(50, 200, 7)))
     feed = feed_all(tmp_path / "run", [path])
     assert feed.seconds_in_pass <= feed.status().seconds
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_compilation_is_not_in_the_time(tmp_path):
+    """Loops that are not cached take longer to compile than a small file takes to learn."""
+    began = time.perf_counter()
+    feed = start(tmp_path / "run", RunOptions((write_table(tmp_path / "a.csv", numbers(9, [])),)))
+    assert feed.seconds_compiling == 0.0
+    assert numba.njit(lambda x: 2 * x)(2) == 4
+    assert feed.seconds_compiling > 0.0
+    assert feed.status().seconds + feed.seconds_compiling <= time.perf_counter() - began
+    feed.close()
 
 
 def test_sweeps_at_the_end_are_saved_at_the_pace_of_checkpoints(tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ def test_columns_can_be_chosen(save):
     records, [reject] = read_all(open_source(path, Options(id_field="id")))
     assert [number for number, *_ in records] == [0, 1]
     assert (reject.line, reject.record) == (3, 2)
-    assert "to be its id" in reject.reason
+    assert "no string or whole number in the field" in reject.reason
 
 
 def test_texts_and_counts_become_documents(save):

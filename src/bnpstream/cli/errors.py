@@ -46,9 +46,17 @@ def reported() -> Iterator[None]:
         expected = (RunError, TooManyRejectsError, ValueError, OSError, ImportError)
         if not isinstance(error, expected):
             raise
-        fail(str(error))
+        fail(_told(error))
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _told(error: Exception) -> str:
+    """Return what an error says; of one by the system, the file first and no number."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    what = error.strerror[0].lower() + error.strerror[1:]
+    return what if error.filename is None else f"{error.filename}: {what}"
 
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:

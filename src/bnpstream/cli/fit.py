@@ -19,6 +19,7 @@ from bnpstream.cli.output import json_bytes, print_json, print_numbers, say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.engine.listing import topic_columns
 from bnpstream.engine.portraits import TopicPortraits
+from bnpstream.runs.description import TopicsFound
 from bnpstream.runs.exemplars import Exemplars
 from bnpstream.runs.feed import Answer, Feed
 from bnpstream.runs.mixture import Mixture
@@ -51,7 +52,10 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
 
         feed, done, about = run_on_cluster(options, given)
         summary = {**summarize(feed, given["out"], done=done), "dask": about}
-    (print_json if as_json else _print)(summary)
+    if as_json:
+        print_json(summary)
+    else:
+        _print(summary, feed.model.topics_found if feed.n_rows > 0 else None)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -258,6 +262,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         "log_evidence_per_row": None if evidence is None else evidence / rows,
         "log_evidence_per_token": evidence / tokens if evidence is not None and tokens else None,
         "seconds": feed.seconds + status.seconds,
+        "seconds_compiling": feed.seconds_compiling,
         "seconds_in_pass": feed.seconds_in_pass,
         "rows_per_second": status.rows_per_second,
         "reject_reasons": dict(feed.journal.reasons.most_common()),
@@ -302,7 +307,8 @@ def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
     return f"interrupted and saved; continue with --out {out}{cluster} --resume"
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print(summary: dict[str, Any], topics_found: TopicsFound | None) -> None:
+    compiling = summary["seconds_compiling"]
     shown = {
         "rows": summary["rows"],
         "topics": summary["topics"],
@@ -310,15 +316,24 @@ def _print(summary: dict[str, Any]) -> None:
         "rejects": summary["rejects"],
         "log evidence per row": summary["log_evidence_per_row"],
         "log evidence per token": summary["log_evidence_per_token"],
-        "seconds": round(summary["seconds"], 2),
+        "seconds": f"{summary['seconds']:,.2f}",
+        "seconds compiling": f"{compiling:,.2f}" if compiling > 0.0 else None,
         "rows per second": round(summary["rows_per_second"]),
     }
     print_numbers(shown)
+    schema = summary["schema"]
+    is_embedding = schema["kind"] == "table" and not schema["columns"] and not schema["fields"]
     for topic in summary["largest_topics"]:
-        words = " ".join(topic["words"]) if summary["columns"] is None else ""
-        say(f"topic {topic['id']}: {topic['share']:.1%}  {words or topic['label']}")
+        about = topic["label"]
+        if is_embedding:
+            about = f"{topic['clusters']:,} cluster{'s' * (topic['clusters'] != 1)}"
+        elif summary["columns"] is None:
+            about = " ".join(topic["words"]) or about
+        say(f"topic {topic['id']}: {topic['share']:.1%}  {about}")
     if len(summary["largest_topics"]) < summary["topics"]:
         say(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
+    if topics_found is not None:
+        say(str(topics_found))
     if summary["columns"] is not None:
         columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
         say(f"columns: {', '.join(columns)}")

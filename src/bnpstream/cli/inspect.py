@@ -1,7 +1,6 @@
 """Commands that read a run: evaluate, predict, clusters, lineage, report."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,13 @@ from bnpstream.cli.output import print_json, print_numbers, say, write_line
 from bnpstream.cli.page import Page
 from bnpstream.likelihoods.features import Feature
 from bnpstream.mixture import survivor
-from bnpstream.runs.description import ClusterDescription, TopicDescription, document_of
+from bnpstream.runs.description import (
+    ClusterDescription,
+    RunDescription,
+    TopicDescription,
+    document_of,
+)
+from bnpstream.runs.options import OptionError
 from bnpstream.runs.overview import Run, guess_image_shape
 from bnpstream.runs.score import evaluate, predict, source_for
 from bnpstream.runs.understanding import told, understood
@@ -26,6 +31,9 @@ HEADS = ("means", "most unusual"), ("distinctive", "most likely")
 
 TITLES = 2
 """Typical records of a cluster or topic in the table, where rows are vectors of texts."""
+
+SHORT = 16
+"""Numbers of a vector whose means a person can read."""
 
 PER_TOPIC = 3
 """Clusters of a topic in the table when no number is given."""
@@ -41,24 +49,38 @@ def run_evaluate(
     run: Path,
     source: list[str] | None,
     labels: Path | None,
+    label_field: str | None,
     coarse: int | None,
     as_json: bool,
     format: str | None,
 ) -> None:
     """Print how well a run predicts records."""
+    if labels is not None and label_field is not None:
+        raise OptionError("--labels and --label-field both give the true labels: give one of them")
     fitted = _opened(run, coarse)
     truth = None
     if labels is not None:  # any text is a label
         lines = read_lines(labels)
         truth = np.array([line.decode(errors="backslashreplace") for line in lines], np.str_)
-    records = source_for(fitted, source or ["-"], format=format)
+    records = source_for(fitted, source or ["-"], label_field, format=format)
     found = understood(records.schema, fitted.model.posterior.model.likelihood)
+    if label_field is not None:
+        found["fields"]["label"] = found["fields"].pop("id")
+        if label_field in (records.schema.names or ()):
+            say(
+                f"warning: the run clusters by the column {label_field!r} too, so agreement with "
+                "it says little: fit again with --columns and leave it out",
+                err=True,
+            )
     say(told(found), err=True)
-    scores = asdict(evaluate(fitted, records, truth))
+    scores = asdict(evaluate(fitted, records, truth, is_labelled=label_field is not None))
     if as_json:
         print_json(scores | {"schema": found})
-    else:
+    elif scores["tokens"] is not None:
         print_numbers(scores)
+    else:
+        rows = {"documents": "rows", "per_document": "per_row"}
+        print_numbers({rows.get(name, name): value for name, value in scores.items()})
 
 
 def run_predict(
@@ -89,14 +111,22 @@ def run_predict(
 
 
 def run_clusters(
-    run: Path, id: int | None, top: int | None, words: int, coarse: int | None, as_json: bool
+    run: Path,
+    id: int | None,
+    top: int | None,
+    per_topic: int | None,
+    words: int,
+    coarse: int | None,
+    as_json: bool,
 ) -> None:
     """Print topics, the heaviest first, and clusters below each."""
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
-    clusters = found.clusters[:top]
-    if top is None and not as_json:
-        clusters = _heaviest_of_each(clusters)
+    shown = found.topics[:top]
+    if per_topic is None and not as_json:
+        per_topic = PER_TOPIC
+    listed = {id for topic in shown for id in topic.clusters[:per_topic]}
+    clusters = [cluster for cluster in found.clusters if cluster.id in listed]
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
         if not clusters:
@@ -109,19 +139,28 @@ def run_clusters(
             )
     if as_json:
         documents = [document_of(cluster, found.kind) for cluster in clusters]
-        topics = [document_of(topic, found.kind) for topic in found.topics]
+        topics = [document_of(topic, found.kind) for topic in shown]
         print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
-        kind = "titles" if fitted.is_titled else found.kind
-        _print_all(found.topics, clusters, found.n_clusters, kind)
+        named = "vectors" if _is_embedding(fitted) else found.kind
+        _print_all(found, shown, clusters, "titles" if fitted.is_titled else named)
+
+
+def _is_embedding(run: Run) -> bool:
+    """Return whether rows are long vectors whose columns have no names: numbers tell nothing."""
+    schema = run.schema
+    return schema.kind == "table" and schema.names is None and (schema.n_features or 0) > SHORT
 
 
 def _print_all(
-    topics: list[TopicDescription], clusters: list[ClusterDescription], total: int, kind: str
+    found: RunDescription,
+    topics: list[TopicDescription],
+    clusters: list[ClusterDescription],
+    kind: str,
 ) -> None:
-    title = f"{_count(len(topics), 'topic')}, {_count(total, 'cluster')}"
+    title = f"{_count(len(found.topics), 'topic')}, {_count(found.n_clusters, 'cluster')}"
     table = Table(title=title, title_justify="left")
     table.add_column("topic", no_wrap=True)
     for name in ("cluster", "weight", "size"):
@@ -136,9 +175,15 @@ def _print_all(
                 table.add_row("", str(cluster.id), *_cells(cluster, kind))
     console = Page()
     console.print(table)
-    if len(clusters) < total:
-        rest = f"{_count(total - len(clusters), 'smaller cluster')} not shown"
-        console.print(f"{rest}; --top {total} shows all, --json too")
+    if found.topics_found is not None:
+        console.print(str(found.topics_found))
+    if len(topics) < len(found.topics):
+        rest = _count(len(found.topics) - len(topics), "smaller topic")
+        console.print(f"{rest} not shown; see --top")
+    hidden = sum(len(topic.clusters) for topic in topics) - len(clusters)
+    if hidden > 0:
+        rest = _count(hidden, "smaller cluster")
+        console.print(f"{rest} of these topics not shown; see --per-topic")
 
 
 def _count(n: int, noun: str) -> str:
@@ -146,20 +191,9 @@ def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + "s" * (n != 1)
 
 
-def _heaviest_of_each(clusters: list[ClusterDescription]) -> list[ClusterDescription]:
-    """Return the first `PER_TOPIC` clusters of each topic."""
-    seen: Counter[int | None] = Counter()
-    kept = []
-    for cluster in clusters:
-        seen[cluster.topic] += 1
-        if seen[cluster.topic] <= PER_TOPIC:
-            kept.append(cluster)
-    return kept
-
-
 def _shown(kind: str) -> tuple[str, ...]:
     """Return the lists in the table: the likeliest words of any cluster are "the of to"."""
-    if kind == "titles":
+    if kind in ("titles", "vectors"):
         return ("typical records",)
     return HEADS[1][:1] if kind == "words" else HEADS[0]
 
@@ -170,6 +204,9 @@ def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[st
     yield f"{one.size:,.0f}"
     if kind == "titles":
         yield escape("; ".join(visible(typical.excerpt) for typical in one.exemplars[:TITLES]))
+        return
+    if kind == "vectors":
+        yield escape(", ".join(visible(str(typical.id)) for typical in one.exemplars))
         return
     for _, features in zip(_shown(kind), _lists(one, kind), strict=False):
         yield _features(features, kind)
@@ -197,6 +234,8 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
     console.print(f"cluster {cluster.id}: {size}{born}, in topic {cluster.topic}")
     heads = ("probability", "lift") if kind == "words" else ("mean", "deviations")
     for title, features in zip(HEADS[kind == "words"], _lists(cluster, kind), strict=True):
+        if not features:  # rows are vectors of texts
+            continue
         table = Table(title=title, title_justify="left")
         table.add_column("word" if kind == "words" else "column")
         for head in heads:

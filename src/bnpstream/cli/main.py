@@ -166,6 +166,7 @@ command(
     o.RUN,
     o.SOURCES,
     Option("labels", Path, "File of true labels: one line per record.", "none"),
+    Option("label_field", str, "Field or column with the true label of the record.", "none"),
     o.COARSE,
     o.AS_JSON,
     Source=o.named(o.SOURCE, "format"),
@@ -173,7 +174,10 @@ command(
 command(
     "predict",
     "inspect",
-    "Assign records to the clusters of a saved run, without learning from them.",
+    "Assign records to the clusters of a saved run, without learning from them.\n\n"
+    "probability: of the cluster, if the record belongs to one of the clusters found so far. "
+    "novelty: probability that it belongs to none of them. novelty_quantile (vectors and tables): "
+    "share of the last rows of the stream that were less surprising.",
     o.RUN,
     o.SOURCES,
     o.COARSE,
@@ -186,11 +190,12 @@ command(
     "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
     Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
+    Option("top", int, "Show only this many of the largest topics.", "all", least=1),
     Option(
-        "top",
+        "per_topic",
         int,
-        "Show only this many of the largest clusters.",
-        "three of each topic; all with --json",
+        "Show only this many of the largest clusters of each topic.",
+        "3; all with --json",
         least=1,
     ),
     Option("words", int, "Words or columns to show per cluster.", default=8, least=1),

@@ -58,9 +58,9 @@ def groups_of(run: RunDescription) -> Groups | None:
     )
     svg = chart("chart-tree", words, lambda ax: plot_tree(tree, sizes, names, ax=ax), SIZE)
     caption = (
-        f"The {whole(run.n_clusters)} clusters, merged step by step: each merge is the one that "
-        "costs the model's evidence least. "
-        f"bnpstream clusters RUN --coarse {sizes[min(1, len(sizes) - 1)]} lists such groups."
+        f"The {whole(run.n_clusters)} clusters merged two by two, each time those whose merge "
+        "costs the least log evidence. Topics are found in another way and may differ from these "
+        f"groups. bnpstream clusters RUN --coarse {sizes[min(1, len(sizes) - 1)]} lists them."
     )
     return Groups(caption, svg, coarsest)
 

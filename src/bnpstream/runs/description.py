@@ -71,6 +71,19 @@ class TopicDescription:
     """All values, where features are the pixels of an image."""
 
 
+class TopicsFound(NamedTuple):
+    """When topics were found, in rows seen: topics are found again only now and then."""
+
+    row: int
+    next: int
+
+    def __str__(self) -> str:
+        return (
+            f"Topics as of row {self.row:,}. They are updated at row {self.next:,} and at the end "
+            "of the source; until then new clusters join the closest topic."
+        )
+
+
 @dataclass(frozen=True)
 class GroupDescription:
     """A group of clusters: one node of the tree of merges."""
@@ -132,6 +145,8 @@ class RunDescription:
     tree: TreeDescription | None = None
     topics: list[TopicDescription] = field(default_factory=list)
     """Heaviest first."""
+    topics_found: "TopicsFound | None" = None
+    """When the topics were found; None if after the last row."""
 
     @property
     def has_titles(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream.engine import Absorption, Phase
+from bnpstream.kernels.jit.compiling import compile_seconds
 from bnpstream.mixture import Event
 from bnpstream.runs.absorption import sound_parts
 from bnpstream.runs.journal import Journal
@@ -59,7 +60,7 @@ class Feed:
     records : int
         Records behind it, rejected ones included.
     seconds : float
-        Time that was spent before this process.
+        Time that was spent before this process, without compilation.
     finished : bool
         Whether the source was at its end.
     sharing : Sharing or None
@@ -81,7 +82,7 @@ class Feed:
     partitions: Partitions | None = None
 
     def __post_init__(self) -> None:
-        self._started = time.perf_counter()
+        self._started, self._compiled = time.perf_counter(), compile_seconds()
         self._rows_before = self.n_rows
         self._evidence = self._novelty = np.nan
         self._saved_at, self._saved_rows, self._cost = self._started, self.n_rows, 0.0
@@ -256,8 +257,8 @@ class Feed:
             began = self._clock()
 
     def _clock(self) -> float:
-        """Return the time, without that in which topics were found: this is no part of the pass."""
-        return time.perf_counter() - self.model.stream.finder.seconds
+        """Return the time, without that in which topics were found or loops were compiled."""
+        return time.perf_counter() - self.model.stream.finder.seconds - compile_seconds()
 
     def _note(self, records: Records | None, found: Absorption | None) -> None:
         """Note what became of the rows, and take over the history of clusters."""
@@ -304,9 +305,17 @@ class Feed:
         self.model.stream.topics  # noqa: B018  found now, they are kept with the last checkpoint
         self.journal.follow(self._take_events())
 
+    @property
+    def seconds_compiling(self) -> float:
+        """Return the time that this process spent compiling loops; no other figure counts it."""
+        return compile_seconds() - self._compiled
+
+    def _elapsed(self) -> float:
+        return max(0.0, time.perf_counter() - self._started - self.seconds_compiling)
+
     def status(self, stage: str | None = None) -> Status:
         """Return where the job stands."""
-        seconds = time.perf_counter() - self._started
+        seconds = self._elapsed()
         filling = self.model.stream.phase is Phase.PREFIX
         return Status(
             self.n_rows,
@@ -393,7 +402,7 @@ class Feed:
             "position": self.position,
             "rows": self.n_rows,
             "rejects": self.journal.n_rejects,
-            "seconds": self.seconds + began - self._started,
+            "seconds": self.seconds + self._elapsed(),
             "finished": self.finished,
             "partitions": None if self.partitions is None else asdict(self.partitions),
         }

@@ -26,6 +26,7 @@ from bnpstream.inference.visits import Absorbed, Responsibilities
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import BurstyMultinomial, DirichletMultinomial, Likelihood
 from bnpstream.priors import NAMED_PRIORS, PARAMETERS, Prior
+from bnpstream.runs.description import TopicsFound
 from bnpstream.runs.options import ModelOptions, OptionError, half_life_of
 from bnpstream.sources.lists import read_vocabulary
 from bnpstream.sources.records import Kind
@@ -195,6 +196,14 @@ class Mixture:
     def known_topics(self) -> Topics | None:
         """Return the topics found last, without a search; None before any, and while rows wait."""
         return None if self.provisional else self.stream.finder.topics
+
+    @property
+    def topics_found(self) -> TopicsFound | None:
+        """Return when the topics were found; None if after the last row."""
+        found, stream = self.stream.topics, self.stream.answering
+        if found.n_observations == stream.state.n_observations:
+            return None
+        return TopicsFound(found.n_observations, stream.finder.n_next)
 
     def topics_of(self, topics: Topics, rows: Any, clusters: Any) -> list[int]:
         """Return the topics of rows, given the ids of their likeliest clusters.

@@ -22,6 +22,7 @@ from bnpstream.runs.description import (
     GroupDescription,
     RunDescription,
     TopicDescription,
+    TopicsFound,
     TreeDescription,
 )
 from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
@@ -78,7 +79,7 @@ class Run:
     def coarsened(self, n_clusters: int) -> "Run":
         """Return the run with its clusters merged into this many groups; nothing is written."""
         run, tree = copy(self), self.model.posterior.merge_tree(n_clusters)
-        run.found_topics = self.found_topics
+        run.found_topics, run.topics_found = self.found_topics, self.topics_found
         run.model = self.model.coarsened(n_clusters, tree)
         run.portraits = TopicPortraits(run.found_topics, run.model.posterior)
         run.members = {int(id): [] for id in run.model.posterior.ids}
@@ -90,6 +91,11 @@ class Run:
     def found_topics(self) -> Topics:
         """Return the topics; of a run that has none so far, or is old, they are found now."""
         return self.model.stream.topics
+
+    @cached_property
+    def topics_found(self) -> TopicsFound | None:
+        """Return when the topics were found; None if after the last row."""
+        return self.model.topics_found
 
     @cached_property
     def portraits(self) -> TopicPortraits:
@@ -242,6 +248,7 @@ class Run:
             image_shape,
             self._tree(n_features, pixels=image_shape is not None) if with_tree else None,
             self.topics(n_features, events, pixels=image_shape is not None),
+            self.topics_found,
         )
 
     def topics(

@@ -15,6 +15,8 @@ from bnpstream.runs.overview import Run
 from bnpstream.sources import Records, Source, open_source
 
 ALTERNATIVES = 3
+WITH_FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")
+"""Formats whose records have named fields or columns."""
 
 
 class Prediction(NamedTuple):
@@ -69,21 +71,41 @@ class Evaluation:
     topic_purity: float | None = None
 
 
-def source_for(run: Run, paths: list[str], **changes: Any) -> Source:
-    """Open other records of the same kind as those a run was fitted to."""
+def source_for(
+    run: Run, paths: list[str], label_field: str | None = None, **changes: Any
+) -> Source:
+    """Open other records of the same kind as those a run was fitted to.
+
+    With a `label_field`, what it holds takes the place of the record's id.
+    """
     options = replace(run.source_options, time_field=None, **changes)  # nothing is forgotten here
+    if label_field is not None:
+        options = replace(options, id_field=label_field)
     wanted = options.format if options.format is not None else run.schema.format
     schema = None
     if wanted == run.schema.format:
         fields = {role: name for role, name in run.schema.fields.items() if role != "time"}
+        if label_field is not None:
+            fields["id"] = label_field
         schema = replace(run.schema, fields=fields)
     elif run.schema.kind == "table" and "vector" not in run.schema.fields:
         options = replace(options, columns=run.schema.names)  # what was left out stays so
-    return open_source(paths, options, schema)
+    source = open_source(paths, options, schema)
+    if label_field is not None and source.schema.format not in WITH_FIELDS:
+        raise ValueError(
+            f"--label-field {label_field}: records of the format {source.schema.format} have no "
+            "fields; give a file of labels with --labels"
+        )
+    return source
 
 
 def evaluate(
-    run: Run, source: Source, labels: NDArray[Any] | None = None, batch_rows: int = 1024
+    run: Run,
+    source: Source,
+    labels: NDArray[Any] | None = None,
+    batch_rows: int = 1024,
+    *,
+    is_labelled: bool = False,
 ) -> Evaluation:
     """Score the records of a source.
 
@@ -95,32 +117,38 @@ def evaluate(
         Records.
     labels : ndarray of shape (n,), optional
         True labels of all records, rejected ones included.
+    is_labelled : bool
+        Whether the ids of records are their true labels, see `source_for`.
     """
     likelihood = run.model.likelihood
     total, orders, documents, rejects, tokens = 0.0, 0.0, 0, 0, 0
     ids, found, grouped, numbers = run.model.posterior.ids, [], [], []
+    truth, reasons = list[str](), list[str]()
     for records, joint in _scored(run.model, source, batch_rows):
         rejects += sum(not reject.is_part for reject in records.rejects)
+        reasons += (f"; {reject.place}: {reject.reason}" for reject in records.rejects[:1])
         if len(records) == 0:
             continue
         total += float(sum(logsumexp(block, axis=1).sum() for block in joint))
         found.append(np.concatenate([block[:, :-1].argmax(axis=1) for block in joint]))
         grouped += run.model.topics_of(run.found_topics, records.rows, ids[found[-1]])
         numbers += records.numbers
+        truth += map(str, records.ids)
         documents += len(records)
         tokens += likelihood.n_tokens(records.rows) or 0
         orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
-        raise ValueError(f"{source}: has no valid record")
+        raise ValueError(f"{source}: has no valid record{''.join(reasons[:1])}")
     positions, topics = np.concatenate(found), np.array(grouped)
     scores: dict[str, float] = {}
-    if labels is not None:
+    if labels is not None and len(labels) != documents + rejects:
+        raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
+    if labels is not None or is_labelled:
         from bnpstream.evaluation import agreement  # here, as scikit-learn takes long to import
 
-        if len(labels) != documents + rejects:
-            raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
-        scores = agreement(labels[numbers], positions)._asdict()
-        above = agreement(labels[numbers], topics)._asdict()
+        known = np.array(truth) if labels is None else labels[numbers]
+        scores = agreement(known, positions)._asdict()
+        above = agreement(known, topics)._asdict()
         scores |= {f"topic_{name}": score for name, score in above.items()}
     counted = tokens if tokens > 0 else None
     return Evaluation(

@@ -42,7 +42,9 @@ def told(found: dict[str, Any]) -> str:
     'records: csv, table of 1 columns: size (number); id in name; family: chosen by the first rows'
     """
     parts = [f"records: {found['format']}, {found['kind']}"]
-    if found["n_features"] is not None:
+    if "vector" in found["fields"]:
+        parts = [f"records: {found['format']}, vectors of {found['n_features']:,} numbers"]
+    elif found["n_features"] is not None:
         parts[0] += f" of {found['n_features']:,} columns"
     if found["columns"] is not None:
         names = [f"{name} ({type_})" for name, type_ in found["columns"].items()]

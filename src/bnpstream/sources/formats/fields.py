@@ -74,7 +74,7 @@ class Fields:
         """
         if type(id_) is not str and type(id_) is not int:
             if self._needs_id:
-                raise UnusableError(f"no string or whole number {self.id!r} to be its id")
+                raise UnusableError(f"no string or whole number in the field {self.id!r}")
             id_ = None
         seconds = None if self.time is None else time_of(time, self.time)
         if self._role == "text":
