@@ -3,6 +3,7 @@
 import re
 import tomllib
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,11 @@ def test_every_public_name_is_in_the_reference():
         public = getattr(import_module(module), "__all__", [])
         names = {f"{module}.{name}" for name in public if name not in ("__version__", "FORMATS")}
         assert names <= listed, module
+
+
+def test_every_option_of_a_constructor_answers_a_question():
+    estimators = import_module("bnpstream.estimators")
+    table = (ROOT / "docs/python.md").read_text().split("## Options by question")[1]
+    listed = set(re.findall(r"`(\w+)`", table))
+    for estimator in (estimators.StreamingMixture, estimators.DocumentMixture):
+        assert set(signature(estimator).parameters) <= listed, estimator
