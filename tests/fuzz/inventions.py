@@ -113,7 +113,8 @@ def random_arrays(rng: random.Random) -> tuple[str, bytes]:
             break
         if what == 1 and part.dtype.kind in "iu" and part.size:
             part = part.copy()
-            part.flat[rng.randrange(part.size)] = rng.choice([-1, 0, 5, 2**31 - 1, 7])
+            least, most = np.iinfo(part.dtype).min, np.iinfo(part.dtype).max
+            part.flat[rng.randrange(part.size)] = rng.choice([least, max(-1, least), 0, 5, 7, most])
         elif what == 2:
             part = np.append(part, part.reshape(-1)[:1])
         else:

@@ -1,4 +1,4 @@
-"""Ways to spoil files: at any byte, by lines and fields, and under their packing.
+"""Ways to spoil files: at any byte, by lines and fields, under their packing, by what they are.
 
 A case is a function of its number alone, so that one that ended a process can be made again.
 """
@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import zstandard
 from inventions import random_arrays, random_table
+from splices import packed, packed_twice, spliced
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 CONTENTS = {path: path.read_bytes() for path in CORPUS}
+SMALL = [path for path in CORPUS if len(CONTENTS[path]) < 2000]
+"""What is spoilt: large files cost too much."""
 PIECES = [b"", b"\0", b"\xff", b"\n", b"\r\n", b" ", b'"', b",", b":", b"-1", b"1e999", b"nan"]
 PIECES += [b"9" * 19, b"2147483648", b"\x0b", b"\x1b[0m", b"{", b"}", b"[", b"%", b"#", b"z" * 99]
 TOKENS = [*PIECES, b"0", b"-0", b"+1", b"1.0", b"1e2", b"0x1", b"1_0", b".5", b"5."]
@@ -26,6 +29,9 @@ PACKINGS[".zst"] = (
     lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
     zstandard.compress,
 )
+PLAIN_SUFFIXES = (".npy", ".npz", ".arrow", ".parquet")
+PLAIN_BEGINNINGS = (b"\x93NUMPY", b"PK", b"ARROW1", b"PAR1")
+"""Such files cannot be packed: they are read from any place."""
 
 
 class Case(NamedTuple):
@@ -34,6 +40,8 @@ class Case(NamedTuple):
     name: str
     data: bytes
     options: dict[str, Any]
+    unpacked: bytes | None = None
+    """What is packed in the file, and has to give the same rows."""
 
 
 def spoil(data: bytes, edits: list[tuple[int, float, float, int]]) -> bytes:
@@ -119,13 +127,15 @@ def options_for(name: str, rng: random.Random | None = None) -> dict[str, Any]:
 def case_of(number: int) -> Case:
     """Return a case by its number."""
     rng = random.Random(number)
+    if number % 2:
+        return spliced_case(rng)
     share = rng.random()
     if share < 0.12:
         name, data = random_table(rng) if share < 0.08 else random_arrays(rng)
         if rng.random() < 0.4:
             data = spoil(data, random_edits(rng))
         return Case(name, data, options_for(name, rng))
-    original = rng.choice(CORPUS)
+    original = rng.choice(SMALL)
     data, packing = CONTENTS[original], PACKINGS.get(original.suffix)
     pack = None
     is_sound = not original.name.startswith("damaged")
@@ -135,9 +145,39 @@ def case_of(number: int) -> Case:
     if what < 0.5:
         data = spoil(data, random_edits(rng))
     else:
-        data = spoil_lines(data, rng, CONTENTS[rng.choice(CORPUS)])
+        data = spoil_lines(data, rng, CONTENTS[rng.choice(SMALL)])
         if what > 0.85:
             data = spoil(data, random_edits(rng)[:1])
     data = data if pack is None else pack(data)
     name = original.name if original.name.startswith("docword") else f"case.{original.name}"
     return Case(name, data, options_for(original.name, rng))
+
+
+def spliced_case(rng: random.Random) -> Case:
+    """Return a file that was spoilt by what it is made of, packed or called another way."""
+    if rng.random() < 0.15:
+        name, data = random_table(rng) if rng.random() < 0.6 else random_arrays(rng)
+    else:
+        original = rng.choice(SMALL)
+        name, data = original.name, CONTENTS[original]
+        if original.suffix in PACKINGS and not name.startswith("damaged"):
+            name, data = original.stem, PACKINGS[original.suffix][0](data)
+    data = spliced(name, data, CONTENTS[rng.choice(SMALL)], rng)
+    options = options_for(name, rng)
+    if rng.random() < 0.06:  # another format's name
+        name = f"named{''.join(rng.choice(SMALL).suffixes)}"
+    name = name if name.startswith("docword") else f"case.{name}"
+    how = rng.random()
+    if how > 0.12 or name.endswith((".gz", ".zst")):
+        return Case(name, data, options)
+    suffix = rng.choice([".gz", ".zst"])
+    if how < 0.02:
+        return Case(name + suffix, packed_twice(data, rng), options)
+    whole = packed(data, suffix, rng)
+    if how < 0.07:
+        needs_plain = name.endswith(PLAIN_SUFFIXES) or data.startswith(PLAIN_BEGINNINGS)
+        return Case(name + suffix, whole, options, None if needs_plain else data)
+    damage = rng.choice(
+        [whole[: rng.randrange(len(whole))], whole + data[:9], spoil(whole, random_edits(rng))]
+    )
+    return Case(name + suffix, damage, options)

@@ -9,6 +9,9 @@ import zstandard
 __all__ = ["Unpacker", "find_unpacker", "is_beginning"]
 
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_SKIPPED = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
+"""Frames to be skipped; pzstd writes one before all others."""
+_BEGINNINGS = (_GZIP_MAGIC, _ZSTD_MAGIC, *_SKIPPED)
 _AT_MOST = 1 << 20
 _FIRST_AT_ONCE, _ZEROS_AT_ONCE = 1 << 12, 1 << 12
 
@@ -157,15 +160,13 @@ class Unpacker:
 
 def is_beginning(first: bytes) -> bool:
     """Return whether too few bytes are there to tell how they are packed."""
-    return any(
-        len(first) < len(magic) and magic.startswith(first) for magic in (_GZIP_MAGIC, _ZSTD_MAGIC)
-    )
+    return any(len(first) < len(magic) and magic.startswith(first) for magic in _BEGINNINGS)
 
 
 def find_unpacker(path: str, first: bytes) -> Unpacker | None:
     """Return what unpacks a file with some first bytes; None if it is not packed."""
     if first.startswith(_GZIP_MAGIC):
         return Unpacker(path, "gzip", _Gzip)
-    if first.startswith(_ZSTD_MAGIC):
+    if first.startswith((_ZSTD_MAGIC, *_SKIPPED)):
         return Unpacker(path, "zstd", _Zstd)
     return None

@@ -4,6 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from lzma import LZMAError
 from tokenize import TokenError
 from typing import IO, Any
 
@@ -27,7 +28,7 @@ UNREADABLE = (
     ValueError,
 )
 """What NumPy raises for headers of arrays that are none, or announce what cannot be."""
-_DAMAGE = (EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (EOFError, LZMAError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What zipfile raises for archives that are damaged, encrypted, or packed in ways unknown to it."""
 
 
