@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import zstandard
 from inventions import random_arrays, random_table
-from splices import packed, packed_twice, spliced
+from splices import is_packed, packed, packed_twice, spliced
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 CONTENTS = {path: path.read_bytes() for path in CORPUS}
@@ -176,7 +176,7 @@ def spliced_case(rng: random.Random) -> Case:
     whole = packed(data, suffix, rng)
     if how < 0.07:
         needs_plain = name.endswith(PLAIN_SUFFIXES) or data.startswith(PLAIN_BEGINNINGS)
-        return Case(name + suffix, whole, options, None if needs_plain else data)
+        return Case(name + suffix, whole, options, None if needs_plain or is_packed(data) else data)
     damage = rng.choice(
         [whole[: rng.randrange(len(whole))], whole + data[:9], spoil(whole, random_edits(rng))]
     )

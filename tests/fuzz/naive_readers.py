@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from readings import LONGEST
+from splices import is_packed
 
 from bnpstream.sources import Options, open_source
 
@@ -275,7 +276,7 @@ def check_naive(path: Path, said: dict[str, Any]) -> bool:
     Return whether there is one for it.
     """
     data, rows, rejected = path.read_bytes(), {}, set()
-    if data[:2] == b"\x1f\x8b" or data[:4] == b"\x28\xb5\x2f\xfd" or "hash_bits" in said:
+    if is_packed(data) or "hash_bits" in said:
         return False
     source = open_source(str(path), Options(max_line_bytes=LONGEST, **said))
     schema = source.schema

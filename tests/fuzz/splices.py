@@ -1,4 +1,4 @@
-"""Ways to spoil files by what they are made of: numbers, sections, characters, packings, formats."""
+"""Ways to spoil files by what they are made of: numbers, sections, characters, packings."""
 
 import gzip
 import io
@@ -88,7 +88,8 @@ def repeated(data: bytes, rng: random.Random) -> bytes:
 
 
 STRANGE = "\u2028\u2029\x85\u200b\u200d\u202e\u2066\ufeff\u00a0\u3000\u0301\u0345\u00ad\ufffd\ufffe"
-STRANGE += "İıßſK\U0001d7d8\U0010ffff\U000e0041\x1c\x1d\x1e\x1f\x0b\x0c\x7f\x08"
+STRANGE += "\u0130\u0131\xdf\u017f\u212a\U0001d7d8\U0010ffff\U000e0041"
+STRANGE += "\x1c\x1d\x1e\x1f\x0b\x0c\x7f\x08"
 BROKEN = [b"\xc0\xaf", b"\xe0\x80\x80", b"\xf0\x82\x82\xac", b"\xed\xa0\x80\xed\xb0\x80", b"\xc3"]
 BROKEN += [b"\xf4\x90\x80\x80", b"\xe2\x82", b"\xf0\x9f\x98", b"\x80", b"\xbf" * 3, b"\xfe\xff"]
 
@@ -104,7 +105,7 @@ def characters(data: bytes, rng: random.Random) -> bytes:
         return data[:at] + rng.choice(BROKEN) + data[at + rng.choice([0, 1, 2]) :]
     text = data.decode("utf-8", "surrogateescape")
     if what == 2:  # digits and letters of other scripts
-        zero = rng.choice("０٠०𝟘۰")
+        zero = rng.choice("\uff10\u0660\u0966\U0001d7d8\u06f0")
         digits = {ord("0") + k: chr(ord(zero) + k) for k in range(10)}
         marks = {ord(c): chr(ord(c) + 0xFEE0) for c in rng.sample(':,"-.{}[]', 2)}
         found = re.split(r"(\d+)", text)
@@ -236,6 +237,13 @@ def archive(data: bytes, rng: random.Random) -> bytes:
             whole.writestr(zipfile.ZipInfo(name or "x"), content, how)
     data = sink.getvalue()
     return arithmetic(data, rng) if rng.random() < 0.4 else data
+
+
+def is_packed(data: bytes) -> bool:
+    """Return whether data begin as gzip or zstd do, a frame to be skipped included."""
+    return (
+        data[:2] == b"\x1f\x8b" or data[:4] == b"\x28\xb5\x2f\xfd" or data[1:4] == b"\x2a\x4d\x18"
+    )
 
 
 def packed(data: bytes, suffix: str, rng: random.Random) -> bytes:

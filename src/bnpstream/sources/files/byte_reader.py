@@ -113,9 +113,12 @@ class ByteReader:
             yield block
 
     def waiting(self) -> bool:
-        """Return whether `read` would answer at once."""
+        """Return whether `read` would answer at once, be it by an error."""
         if not self._ahead and self._unpacker is not None:
-            self._ahead = self._unpacker.take()
+            try:
+                self._ahead = self._unpacker.take()
+            except ValueError:
+                return True
         return bool(self._ahead) or self._stored_waits(0.0)
 
     def close(self) -> None:

@@ -49,6 +49,7 @@ class LineBlocks:
         # not depend on where blocks end.
         self._kept_bytes = max(max_line_bytes + 2, 4 * BEGINNING)
         self._left, self._end, self._is_new = b"", 0, False
+        self._begins = True
         self._restarts = file.restarts
         self._blocks: deque[Block] = deque()
         if start is not None and start.offset is not None:
@@ -56,7 +57,7 @@ class LineBlocks:
             if file.size is not None and file.size + 1 < start.offset:
                 raise too_short(file.path, file.size, "bytes", start.offset)
             file.seek(start.offset)
-            self._end = start.offset
+            self._end, self._begins = start.offset, start.offset == 0
 
     def __iter__(self) -> Iterator[Block]:
         return self
@@ -79,20 +80,26 @@ class LineBlocks:
         piece = next(self._pieces, b"")
         is_new = self._file.restarts != self._restarts
         if self._left and (is_new or not piece):  # nobody will write its end
-            text = self._left + b"\n"
+            text = self._unmarked(self._left + b"\n")
             self._blocks.append(Block(text, self._end + 1, self._is_new, is_ended=False))
             self._left, self._is_new = b"", False
         if is_new:
             self._end, self._is_new, self._restarts = 0, True, self._file.restarts
+            self._begins = True
         until = piece.rfind(b"\n") + 1
         if until:
-            text = b"".join([self._left, memoryview(piece)[:until]])
+            text = self._unmarked(b"".join([self._left, memoryview(piece)[:until]]))
             self._blocks.append(Block(text, self._end + until, self._is_new))
             self._left, self._is_new = piece[until:], False
         else:
             self._left = (self._left + piece)[: self._kept_bytes]
         self._end += len(piece)
         return bool(piece or self._blocks)
+
+    def _unmarked(self, text: bytes) -> bytes:
+        """Return lines without the mark that a file may begin with."""
+        begins, self._begins = self._begins, False
+        return text.removeprefix(BYTE_ORDER_MARK) if begins else text
 
 
 class Lines:
@@ -133,7 +140,6 @@ class Lines:
             self.offset += len(line) + 1
             if self.number == 1:
                 self.begun += 1
-                line = line.removeprefix(BYTE_ORDER_MARK)
             yield line[:-1] if line.endswith(b"\r") else line
 
     def take(self, n: int) -> list[bytes]:
@@ -147,8 +153,6 @@ class Lines:
         del self._lines[-n:]
         if self.number == 0:
             self.begun += 1
-            self.offset += len(BYTE_ORDER_MARK) * taken[0].startswith(BYTE_ORDER_MARK)
-            taken[0] = taken[0].removeprefix(BYTE_ORDER_MARK)
         self.number += len(taken)
         self.offset += sum(map(len, taken)) + len(taken)
         if self._has_returns:
@@ -262,7 +266,7 @@ def _searched(file: ByteReader, at_least: int, max_bytes: int) -> tuple[list[byt
         if block.text.isspace():
             continue
         is_filled = True
-        fit += _fit(block.text.removeprefix(BYTE_ORDER_MARK).split(b"\n"), max_bytes)
+        fit += _fit(block.text.split(b"\n"), max_bytes)
         size += len(block.text)
         if len(fit) >= at_least and size >= BLOCK_BYTES:
             break

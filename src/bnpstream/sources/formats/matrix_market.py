@@ -10,7 +10,7 @@ table. An entry that occurs twice is summed; blank lines are skipped.
 from typing import ClassVar
 
 from bnpstream.kernels.text.digits import COUNTS, ONES, REALS
-from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.byte_reader import BYTE_ORDER_MARK, ByteReader
 from bnpstream.sources.files.lines import unexpected_line
 from bnpstream.sources.formats.entries import EntryReader, Header, Wording
 from bnpstream.sources.formats.numerals import read_whole
@@ -76,7 +76,7 @@ def _header_lines(file: ByteReader) -> list[bytes]:
     n_lines = 2
     while True:
         ahead = file.peek(_HEADER_BYTES, lines=n_lines)
-        lines = ahead.split(b"\n")
+        lines = ahead.removeprefix(BYTE_ORDER_MARK).split(b"\n")
         if not file.ended:
             lines.pop()  # it may go on
         for number, line in enumerate(lines[1:], start=2):

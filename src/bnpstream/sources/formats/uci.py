@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from bnpstream.kernels.text.digits import WHOLE
-from bnpstream.sources.files.byte_reader import ByteReader
+from bnpstream.sources.files.byte_reader import BYTE_ORDER_MARK, ByteReader
 from bnpstream.sources.files.lines import unexpected_line
 from bnpstream.sources.formats.entries import EntryReader, Header, Wording
 from bnpstream.sources.formats.numerals import read_whole
@@ -43,7 +43,7 @@ class DocwordReader(EntryReader):
     @classmethod
     def read_header(cls, file: ByteReader) -> Header:
         """Return what the first three lines say, without taking them."""
-        lines = file.peek(_HEADER_BYTES, lines=3).split(b"\n")
+        lines = file.peek(_HEADER_BYTES, lines=3).removeprefix(BYTE_ORDER_MARK).split(b"\n")
         numbers: list[int] = []
         for what, least in _HEADER:
             line = lines[len(numbers)] if len(numbers) < len(lines) else b""
