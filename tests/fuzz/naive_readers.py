@@ -55,7 +55,9 @@ def decimal(text: str) -> Fraction | None:
     power = exponent[1:] if exponent[:1] in signs else exponent
     if any(c not in DIGITS for c in before + after + power) or not before + after:
         return None
-    if bool(mark) != bool(power) or len(power) > 4:
+    if mark and power and not int(before + after):
+        return Fraction(0)
+    if bool(mark) != bool(power) or len(power.lstrip("0")) > 4:
         return None if bool(mark) != bool(power) else Fraction(10) ** 5000
     shift = signs.get(exponent[:1], 1) * int(power or 0) - len(after)
     return sign * int(before + after) * Fraction(10) ** shift
@@ -72,10 +74,7 @@ def value(text: str, is_real: bool) -> float | int | None:
         return None
     if is_real:
         return near
-    plain = text[1:] if text[:1] in "+-" else text
-    if all(c in DIGITS for c in plain):
-        return int(number) if len(plain) <= 18 and number >= 0 else None
-    return int(near) if near == int(near) and 0 <= near < 10**18 else None
+    return int(number) if number.denominator == 1 and 0 <= number < 10**18 else None
 
 
 def summed(pairs: list[tuple[int, Any]], is_real: bool) -> dict[int, Any] | None:
@@ -142,7 +141,7 @@ def entries(data: bytes, schema: Any) -> list:
     lines = [line.decode("latin-1") for line in lines_of(data)]
     is_real, has_values = schema.kind == "table", True
     if schema.format == "mtx":
-        has_values = "pattern" not in lines[0].lower()
+        has_values = "pattern" not in lines.pop(0).lower()
         while lines and (lines[0].startswith("%") or not lines[0].strip()):
             del lines[0]
         sizes = split(lines.pop(0))

@@ -10,6 +10,13 @@ from bnpstream.sources.formats import entries, pairs
 
 PIECES = [b" ", b" ", b"\t", b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x85", b"\xa0", b"\0", b":", b"#"]
 PIECES += [b"+", b"-", b".", b"e", b"qid:3", b"label", b"1", b"2", b"3", b"07", b"2.5", b"1e2"]
+PIECES += [
+    b"9007199254740993.0",
+    b"9007199254740993",
+    b"1e-400",
+    b"0" * 20,
+    b"999999999999999999.9",
+]
 LINES = {
     "a.svm": b"1 1:2 2:3",
     "a.ldac": b"2 0:1 1:4",
@@ -62,3 +69,11 @@ def test_both_parsers_read_every_line_alike(tmp_path, monkeypatch, name):
     for line, fast, slow in zip(lines_of(name), found[False], found[True], strict=True):
         assert fast == slow, line
     assert any(isinstance(each, tuple) and each[0] for each in found[False])
+
+
+def test_large_counts_are_whole_in_both_parsers(tmp_path):
+    # What makes the second line irregular is not the large count.
+    lines = b"1 1:9007199254740993.0\n1 1:9007199254740993.0 2:1e1\n"
+    source = open_source(write(tmp_path, "a.svm", lines))
+    ((records, _),) = source.batches(10)
+    assert records.rows[:, [0]].toarray().tolist() == [[9007199254740993]] * 2

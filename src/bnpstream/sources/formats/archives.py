@@ -81,10 +81,9 @@ class ArrayStream:
 def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
     """Open an archive of arrays; ValueError if it is none, or is damaged."""
     with _reporting(path):
-        zipped = zipfile.ZipFile(path)
-    with zipped:
         try:
-            yield zipped
+            with zipfile.ZipFile(path) as zipped:
+                yield zipped
         except (MemoryError, OSError, OverflowError, TypeError, ValueError) as error:
             if path in str(error):
                 raise

@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal, InvalidOperation
 
 from bnpstream.kernels.text.digits import COUNTS, MOST_DIGITS, REALS
 
@@ -47,6 +48,8 @@ def read_value(text: bytes, kind: int) -> float | None:
     [None, 3, 3.0]
     >>> read_value(b"2.5", COUNTS), read_value(b"nan", REALS)
     (None, None)
+    >>> read_value(b"9007199254740993.0", COUNTS)
+    9007199254740993
     """
     if kind not in (COUNTS, REALS):
         return read_whole(text)
@@ -57,7 +60,11 @@ def read_value(text: bytes, kind: int) -> float | None:
         return None
     if kind == REALS:
         return value
-    whole = read_whole(text.removeprefix(b"+"))
-    if whole is None and value.is_integer() and abs(value) < 10**MOST_DIGITS:
-        whole = int(value)
-    return whole
+    if not value.is_integer() or abs(value) > 10**MOST_DIGITS:
+        return None
+    try:
+        exact = Decimal(text.decode())  # a double has fewer digits
+    except InvalidOperation:  # an exponent of twenty digits
+        return None
+    is_whole = abs(exact) < 10**MOST_DIGITS and exact == exact.to_integral_value()
+    return int(exact) if is_whole else None
