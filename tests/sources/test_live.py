@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from feeding import records_of
@@ -156,7 +157,8 @@ def test_a_file_that_grows_is_followed(tmp_path):
         feed.write(b"dd\n")
         records, position, _ = reading_.next()
     assert records == [(4, 4, {"dd": 1}, "dd")]
-    assert tuple(position.values()) == (5, 0, 5, 5, path.stat().st_size)
+    head = crc32(path.read_bytes())
+    assert tuple(position.values()) == (5, 0, 5, 5, path.stat().st_size, head)
 
 
 def test_an_empty_file_is_waited_for(tmp_path):
@@ -180,7 +182,7 @@ def test_a_file_that_is_cut_is_read_from_its_start(tmp_path):
         records, rejects = records + more, rejects + others
     assert [(number, row) for number, _, row, _ in records] == [(3, {"cc": 1})]
     assert [(reject.record, reject.line) for reject in rejects] == [(2, 3), (4, 2)]
-    assert tuple(position.values()) == (5, 0, 2, 2, 19)
+    assert tuple(position.values()) == (5, 0, 2, 2, 19, crc32(path.read_bytes()))
 
 
 @pytest.mark.parametrize("format_", ["text", "csv"])
@@ -210,7 +212,10 @@ def test_a_file_that_is_replaced_is_read_to_its_end_first(tmp_path, format_):
     records, position, _ = reading_.next()
     assert [(number, row) for number, _, row, _ in records] == [(5, {"ff": 1})]
     n_header = 1 if header else 0
-    assert tuple(position.values()) == (6, 0, 2, 2 + n_header, path.stat().st_size)
+    assert tuple(position.values()) == (
+        *(6, 0, 2, 2 + n_header, path.stat().st_size),
+        crc32(path.read_bytes()),
+    )
 
 
 def test_following_goes_on_after_a_break(tmp_path):
@@ -228,7 +233,43 @@ def test_following_goes_on_after_a_break(tmp_path):
     reading_ = Reading(str(path), start=position, schema=source.schema, follow=True)
     records, position, _ = reading_.next()
     assert records == [(2, 2, {"dd": 1}, "dd")]
-    assert tuple(position.values()) == (3, 0, 1, 1, 3)
+    assert tuple(position.values()) == (3, 0, 1, 1, 3, crc32(b"dd\n"))
+
+
+@pytest.mark.parametrize("format_", ["text", "svmlight"])
+def test_another_file_is_not_entered_in_its_middle(tmp_path, format_):
+    """It was replaced while nobody read it, by one that is longer than what was read before."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"1 2:1\n" * 4)
+    source = open_source(str(path), Options(format=format_, n_features=9))
+    [(_, position)] = list(source.batches(100))
+    path.write_bytes(b"1 3:1\n" * 7)
+    with pytest.raises(ValueError, match=r"a\.log: it does not begin as it did .* start afresh"):
+        list(source.batches(100, position))
+    again = Reading(str(path), 100, position, source.schema, format=format_, follow=True)
+    records, after, _ = again.next()
+    assert [number for number, _, _, _ in records] == list(range(4, 11))
+    assert (after["records"], after["in_file"], after["offset"]) == (11, 7, 42)
+
+
+@pytest.mark.parametrize("format_", ["text", "svmlight"])
+def test_positions_of_earlier_versions_are_entered(tmp_path, format_):
+    path = tmp_path / "a.log"
+    path.write_bytes(b"1 2:1\n" * 4)
+    source = open_source(str(path), Options(format=format_, n_features=9))
+    position = next(source.batches(1))[1]
+    del position["head"]
+    assert sum(len(records) for records, _ in source.batches(100, position)) == 3
+
+
+@pytest.mark.parametrize("format_", ["text", "svmlight"])
+def test_what_was_read_before_a_file_is_cut_is_known_by_its_own_beginning(tmp_path, format_):
+    path = tmp_path / "a.log"
+    path.write_bytes(b"1 2:1\n" * 2)
+    reading_ = Reading(str(path), 100, n_features=9, format=format_, follow=True)
+    assert reading_.next()[1]["head"] == crc32(b"1 2:1\n" * 2)
+    path.write_bytes(b"1 3:1\n")
+    assert reading_.next()[1]["head"] == crc32(b"1 3:1\n")
 
 
 def test_only_the_last_file_is_followed(tmp_path):

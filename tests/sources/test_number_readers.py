@@ -26,7 +26,7 @@ from bnpstream.datasets import find
 from bnpstream.sources import open_source
 from bnpstream.sources.files import byte_reader as reading
 from bnpstream.sources.files.byte_reader import ByteReader
-from bnpstream.sources.files.position import Position
+from bnpstream.sources.files.position import HEAD_BYTES, Position
 from bnpstream.sources.files.source import FORMATS, reader_class
 from bnpstream.sources.records import Options
 
@@ -341,6 +341,7 @@ def test_a_followed_file_may_be_replaced(tmp_path, format):
         def blocks(self):
             yield old
             self.restarts += 1
+            self.first = new[:HEAD_BYTES]
             yield new[:3]
             yield new[3:]
 

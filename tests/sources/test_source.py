@@ -182,11 +182,11 @@ def test_standard_input_is_replayed(tmp_path):
                 outputs.append(done.stdout.decode().splitlines())
     assert outputs[0] == outputs[1]
     assert outputs[0] == [
-        "[0, 1, 2, 3] [{'aa': 1}, {'bb': 1}, {'cc': 1}, {'dd': 1}] (4, 0, 4, 5, None) None",
-        "[4, 5, 6] [{'ee': 1}, {'ff': 1}, {'gg': 1}] (7, 0, 7, 8, None) None",
+        "[0, 1, 2, 3] [{'aa': 1}, {'bb': 1}, {'cc': 1}, {'dd': 1}] (4, 0, 4, 5, None, None) None",
+        "[4, 5, 6] [{'ee': 1}, {'ff': 1}, {'gg': 1}] (7, 0, 7, 8, None, None) None",
     ]
     assert outputs[2] == outputs[3]
-    assert outputs[2] == ["[5, 6] [{'ff': 1}, {'gg': 1}] (7, 0, 7, 8, None) None"]
+    assert outputs[2] == ["[5, 6] [{'ff': 1}, {'gg': 1}] (7, 0, 7, 8, None, None) None"]
 
 
 def test_every_format_has_a_name_that_a_schema_can_have():

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event
 
 from bnpstream.sources.files.compression import Unpacker, find_unpacker, is_beginning
+from bnpstream.sources.files.position import HEAD_BYTES
 
 BLOCK_BYTES = 1 << 20
 POLL_SECONDS = 0.2
@@ -40,6 +41,8 @@ class ByteReader:
         Bytes read as they are stored.
     size : int or None
         Bytes as they are stored in all, if known.
+    first : bytes
+        The first bytes as they are stored, as far as they were read, HEAD_BYTES at most.
     restarts : int
         How often a file that is followed was cut or replaced, and taken up from its start.
     stopped : Event
@@ -55,7 +58,7 @@ class ByteReader:
         self._regular = stat.S_ISREG(status.st_mode)
         self.size: int | None = status.st_size if self._regular and not follow else None
         self._inode = status.st_ino
-        self._ahead = b""
+        self.first = self._ahead = b""
         self._ended = False
         self._unpacker: Unpacker | None = None
         self._started = False
@@ -99,6 +102,11 @@ class ByteReader:
         self._start()
         os.lseek(self._file, offset, os.SEEK_SET)
         self.consumed, self._ahead, self._ended = offset, b"", False
+
+    def begin_again(self) -> None:
+        """Go on at the first byte of a plain file: it is another one than before."""
+        self.seek(0)
+        self.restarts += 1
 
     def read(self) -> bytes:
         """Return the next bytes, as many as are there; none at the end."""
@@ -172,6 +180,8 @@ class ByteReader:
         while True:
             if self._regular or self._stored_waits(POLL_SECONDS):
                 found = os.read(self._file, BLOCK_BYTES)
+                if self.consumed == len(self.first):
+                    self.first += found[: HEAD_BYTES - self.consumed]
                 self.consumed += len(found)
                 if found or not (self.follow and self._regular):
                     return found
@@ -211,5 +221,5 @@ class ByteReader:
             os.lseek(self._file, 0, os.SEEK_SET)
         else:
             return
-        self.consumed = 0
+        self.consumed, self.first = 0, b""
         self.restarts += 1

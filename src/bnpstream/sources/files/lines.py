@@ -6,7 +6,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from bnpstream.sources.files.byte_reader import BLOCK_BYTES, BYTE_ORDER_MARK, ByteReader
-from bnpstream.sources.files.position import Position, too_short
+from bnpstream.sources.files.position import Position, another_file, head_of, too_short
 from bnpstream.sources.records import BEGINNING, Reject, beginning
 
 __all__ = ["Block", "LineBlocks", "Lines", "first_lines", "read_lines", "unexpected_line"]
@@ -26,6 +26,8 @@ class Block(NamedTuple):
     """Whether a file that is followed was cut or replaced, and these are its first lines."""
     is_ended: bool = True
     """Whether the file has the end of the last line; if not, it is added, and counted."""
+    first: bytes = b""
+    """The first bytes of the file."""
 
 
 class LineBlocks:
@@ -38,7 +40,8 @@ class LineBlocks:
     max_line_bytes : int
         A longer line may lack some bytes; it is still longer than this, and begins its block.
     start : Position, optional
-        Where an earlier reading of a plain file has been; ValueError if that is shorter.
+        Where an earlier reading of a plain file has been; ValueError if that is shorter, or
+        another one. One that is followed is read from its start then.
     """
 
     def __init__(
@@ -49,7 +52,7 @@ class LineBlocks:
         # not depend on where blocks end.
         self._kept_bytes = max(max_line_bytes + 2, 4 * BEGINNING)
         self._left, self._end, self._is_new = b"", 0, False
-        self._begins = True
+        self._begins, self._first = True, b""
         self._restarts = file.restarts
         self._blocks: deque[Block] = deque()
         if start is not None and start.offset is not None:
@@ -58,6 +61,10 @@ class LineBlocks:
                 raise too_short(file.path, file.size, "bytes", start.offset)
             file.seek(start.offset)
             self._end, self._begins = start.offset, start.offset == 0
+            if start.head is not None and head_of(file.first, start.offset) != start.head:
+                if not file.follow:
+                    raise another_file(file.path)
+                file.begin_again()
 
     def __iter__(self) -> Iterator[Block]:
         return self
@@ -81,15 +88,16 @@ class LineBlocks:
         is_new = self._file.restarts != self._restarts
         if self._left and (is_new or not piece):  # nobody will write its end
             text = self._unmarked(self._left + b"\n")
-            self._blocks.append(Block(text, self._end + 1, self._is_new, is_ended=False))
+            self._blocks.append(Block(text, self._end + 1, self._is_new, False, self._first))
             self._left, self._is_new = b"", False
         if is_new:
             self._end, self._is_new, self._restarts = 0, True, self._file.restarts
             self._begins = True
+        self._first = self._file.first
         until = piece.rfind(b"\n") + 1
         if until:
             text = self._unmarked(b"".join([self._left, memoryview(piece)[:until]]))
-            self._blocks.append(Block(text, self._end + until, self._is_new))
+            self._blocks.append(Block(text, self._end + until, self._is_new, True, self._first))
             self._left, self._is_new = piece[until:], False
         else:
             self._left = (self._left + piece)[: self._kept_bytes]
@@ -131,6 +139,7 @@ class Lines:
         self._blocks = LineBlocks(file, max_bytes)
         self._lines: list[bytes] = []
         """What is left of a block, the next line being the last."""
+        self._first = b""
         self._has_returns = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -163,13 +172,18 @@ class Lines:
         block = next(self._blocks, None)
         if block is None:
             return False
-        self._has_returns = b"\r" in block.text
+        self._has_returns, self._first = b"\r" in block.text, block.first
         if block.is_new:
             self.number = 0
         # Of the end and not of what was given, as a long line may lack some bytes.
         self.offset = block.end - len(block.text) - (not block.is_ended)
         self._lines = block.text.split(b"\n")[-2::-1]
         return True
+
+    @property
+    def head(self) -> int:
+        """Return the checksum by which the file is known again where reading goes on."""
+        return head_of(self._first, self.offset)
 
     @property
     def may_be_entered(self) -> bool:

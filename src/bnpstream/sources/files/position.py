@@ -1,8 +1,9 @@
 """How far files have been read."""
 
+import zlib
 from typing import Any, NamedTuple, Self
 
-__all__ = ["Position", "too_short"]
+__all__ = ["HEAD_BYTES", "Position", "another_file", "head_of", "too_short"]
 
 
 class Position(NamedTuple):
@@ -18,6 +19,9 @@ class Position(NamedTuple):
     """Lines of the present file behind it; 0 where that is not known: records are skipped."""
     offset: int | None = None
     """Bytes of the present file behind it, if it can be entered there; None: read and skip."""
+    head: int | None = None
+    """Checksum of the first of these bytes, by which the file is known again; earlier versions
+    have saved none."""
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -34,9 +38,10 @@ class Position(NamedTuple):
         """
         if value is None:
             return cls()
-        if isinstance(value, dict) and set(cls._fields) <= set(value):
-            found = cls(*(value[name] for name in cls._fields))
-            counts = found if found.offset is not None else found[:-1]
+        if isinstance(value, dict) and set(cls._fields[:-1]) <= set(value):
+            given: dict[str, Any] = {name: value.get(name) for name in cls._fields}
+            found = cls(**given)
+            counts = [*found[:4], *(count for count in found[4:] if count is not None)]
             if all(type(count) is int and count >= 0 for count in counts):
                 return found
         raise ValueError(
@@ -44,9 +49,29 @@ class Position(NamedTuple):
         )
 
 
+HEAD_BYTES = 1024
+"""Bytes at most by which a file is known again."""
+
+
+def head_of(first: bytes, offset: int) -> int:
+    """Return a checksum of the first bytes of a file, up to an offset.
+
+    A last line without its end counts as if it had one, so that the offset may be one larger.
+    """
+    return zlib.crc32((first + b"\n")[: min(offset, HEAD_BYTES)])
+
+
 def too_short(path: str, n: int, what: str, n_before: int) -> ValueError:
     """Say that a file has less than was read of it before, as an error to raise."""
     return ValueError(
         f"{path}: it has {n} {what}, but {n_before} were read before: it is not the same file; "
+        "start afresh"
+    )
+
+
+def another_file(path: str) -> ValueError:
+    """Say that a file begins with other bytes than were read of it before, as an error to raise."""
+    return ValueError(
+        f"{path}: it does not begin as it did when it was read before: it is not the same file; "
         "start afresh"
     )

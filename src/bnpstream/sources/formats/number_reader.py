@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.text.parser import IRREGULAR, NO_ROOM, Progress, Rules
 from bnpstream.sources.files.lines import Block, LineBlocks
-from bnpstream.sources.files.position import Position, too_short
+from bnpstream.sources.files.position import Position, head_of, too_short
 from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.row_builder import Building
 from bnpstream.sources.records import Records
@@ -61,6 +61,7 @@ class NumberReader(Reader):
                 in_file=building.first,
                 line=building.progress.n_lines,
                 offset=building.offset if can_enter else None,
+                head=head_of(building.file_first, building.offset) if can_enter else None,
             )
             if self.schema.kind == "table":
                 records = replace(records, rows=records.rows.toarray())
@@ -92,6 +93,7 @@ class NumberReader(Reader):
                 while True:
                     self._advance(block.text, text, building)
                     building.offset = block.end - (text.size - building.progress.at)
+                    building.file_first = block.first
                     if building.is_complete:
                         yield from building.take()
                     elif building.progress.at == text.size:

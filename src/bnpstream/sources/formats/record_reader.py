@@ -184,8 +184,9 @@ class LineReader(Reader, LineParser):
         position = Position(batch.next_number, file, in_file)
         if not lines.may_be_entered:
             return position
-        offset = lines.offset if self.file.is_plain else None
-        return position._replace(line=lines.number, offset=offset)
+        if not self.file.is_plain:
+            return position._replace(line=lines.number)
+        return position._replace(line=lines.number, offset=lines.offset, head=lines.head)
 
     def _skip(self, lines: Lines, start: Position) -> None:
         """Go past the records before a position that no line is known of."""

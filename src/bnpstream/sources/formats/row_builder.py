@@ -54,6 +54,8 @@ class Building:
         Records of the file that are not delivered.
     offset : int
         Bytes of the file behind it.
+    file_first : bytes
+        The first of them.
     n_strays : int
         Lines that strayed from their record.
     progress : Progress
@@ -78,6 +80,7 @@ class Building:
             np.empty(0, dtype=np.int64),
         )
         self.first = self.offset = self.n_strays = 0
+        self.file_first = b""
         self.progress = Progress()
         self._marks: list[_Mark] = []
         self._spoilt = -1
