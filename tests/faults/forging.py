@@ -1,6 +1,9 @@
 """Loads models with one number, type or shape of one saved array replaced, each in its own process.
 
 ``python forging.py NAME`` ends with code 0 if every forged state is refused as such, or works.
+``python forging.py NAME SHARE CASES SEED`` tries one in SHARE of these, and so many states with
+several changes that go together: arrays exchanged, shuffled, scaled, all cut alike, or put in from
+another model.
 """
 
 import os
@@ -79,6 +82,49 @@ def forgeries(arrays):
                 yield name, forged
 
 
+def random_forgery(arrays, others, rng):
+    """Return arrays of which some were changed, in ways that leave shapes and types sound."""
+    found = dict(arrays)
+    names = sorted(found)
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        name = names[rng.integers(len(names))]
+        array, what = found[name].copy(), rng.integers(9)
+        flat = array.reshape(-1)
+        alike = [key for key in names if found[key].shape == array.shape and key != name]
+        if what == 0 and alike:
+            other = alike[rng.integers(len(alike))]
+            found[name] = found[other].astype(array.dtype)
+            found[other] = array.astype(found[other].dtype)
+            continue
+        if what == 1:
+            rng.shuffle(flat)
+        elif what == 2:
+            array = array[::-1].copy() if array.ndim else array
+        elif what == 3 and flat.size:
+            flat[:] = flat[rng.integers(flat.size)]
+        elif what == 4 and array.dtype.kind == "f":
+            array *= rng.choice([-1.0, 0.0, 1e-300, 1e12, 0.5])
+        elif what == 4 and array.dtype.kind in "iu":
+            array += rng.choice([1, 7, 100]).astype(array.dtype)
+        elif what == 5 and array.ndim:  # every array of this length is cut, or made longer
+            for key in names:
+                if found[key].ndim and len(found[key]) == len(array):
+                    n = len(array) - 1
+                    more = np.concatenate([found[key], found[key][-1:]])
+                    found[key] = found[key][:n] if n % 2 else more
+            continue
+        elif what == 6 and name in others:
+            array = others[name]
+        elif what == 7 and flat.size > 1:
+            i, j = rng.integers(flat.size, size=2)
+            flat[i], flat[j] = flat[j], flat[i]
+        elif flat.size:
+            bits = flat.view(np.uint8)
+            bits[rng.integers(bits.size)] ^= 1 << rng.integers(8)
+        found[name] = array
+    return found
+
+
 def use(model, rows):
     """Do with a model what its owner might."""
     model.partial_fit(rows[100:])
@@ -105,17 +151,29 @@ def in_a_process(work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main(name, share):
+def forged_states(name, arrays, share, n_random, seed):
+    """Yield what was forged, and the arrays of the state."""
+    for number, (array, forged) in enumerate(forgeries(arrays)):
+        if share and number % share != len(name) % share:
+            continue
+        others = {key: x for key, x in arrays.items() if key != array}
+        first = None if forged is None else (forged.dtype, forged.shape, forged.reshape(-1)[:3])
+        yield f"{array}: {first}", others if forged is None else {**others, array: forged}
+    strangers = [one for one in MODELS if one != name]
+    for number in range(n_random):
+        rng = np.random.default_rng((seed, number))
+        if number % 50 == 0:
+            others = MODELS[strangers[rng.integers(len(strangers))]]().to_tensors()[0]
+        yield f"random {seed}, {number}", random_forgery(arrays, others, rng)
+
+
+def main(name, share, n_random=0, seed=0):
     model, rows = MODELS[name](), ROWS.get(name, COUNTS)
     arrays, document = model.to_tensors()
     use(MODELS[name](), rows)  # loops are compiled once
     n = n_refused = n_bad = 0
-    for number, (array, forged) in enumerate(forgeries(arrays)):
-        if share and number % share != len(name) % share:
-            continue
+    for what, found in forged_states(name, arrays, share, n_random, seed):
         n += 1
-        others = {key: x for key, x in arrays.items() if key != array}
-        found = others if forged is None else {**others, array: forged}
         try:
             again = type(model)._of(SavedModel.of(Tensors(found, document)))
         except WRONG:
@@ -124,11 +182,10 @@ def main(name, share):
         code = in_a_process(lambda again=again: use(again, rows))
         if code != 0:
             n_bad += 1
-            first = None if forged is None else (forged.dtype, forged.shape, forged.reshape(-1)[:3])
-            print(f"{name}: {array}: {first}: ended with {code}", flush=True)
-    print(f"{name}: {n} forged, {n_refused} refused, {n_bad} bad")
+            print(f"{name}: {what}: ended with {code}", flush=True)
+    print(f"{name}: {n} forged, {n_refused} refused, {n_bad} bad", flush=True)
     return n_bad
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0) > 0)
+    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:] or ["0"])) > 0)

@@ -171,14 +171,31 @@ def test_what_only_looks_can_be_interrupted_at_any_moment():
         np.testing.assert_array_equal(model.predict_proba(X), answers)
 
 
-def test_an_interrupt_between_two_steps_of_the_end_goes_on():
-    expected = mixture(revisit=500, n_revisits=3).partial_fit(X).finish()
-    n_calls = interrupted_at(-1, lambda: mixture(revisit=500, n_revisits=3).partial_fit(X).finish())
+SHORT = np.random.default_rng(8).multinomial(4, np.full(12, 1 / 12), size=120)
+"""Rows that move between clusters as long as they are revisited."""
+
+
+@pytest.mark.parametrize("prior", [normalized_inverse_gaussian(10, 100), "dp"], ids=str)
+def test_an_interrupt_between_two_steps_of_the_end_goes_on(prior):
+    """A prior that is learnt is not learnt once more in the middle."""
+
+    def make():
+        settings = {"revisit": 500, "n_revisits": 3}
+        return StreamingMixture(prior, DirichletMultinomial(0.3), **settings).partial_fit(SHORT)
+
+    expected = make().finish()
+    n_calls = interrupted_at(-1, lambda: make().finish())
+    n_between = 0
     for moment in range(n_calls // 2, n_calls, n_calls // 20):
-        model = mixture(revisit=500, n_revisits=3).partial_fit(X)
+        model = make()
         interrupted_at(moment, model.finish)
+        if model._stream.progress is None:
+            continue  # before the first step, or after the last
+        n_between += 1
         model.finish()
+        assert model.prior_ == expected.prior_
         assert said(model)[1] == said(expected)[1]
+    assert n_between > 0
 
 
 def test_signals_are_held_back_and_asked_twice_heeded():

@@ -638,7 +638,7 @@ class Stream:
         began = self.settle()
         if began is None and self.progress is None:
             self.epochs = []
-        if self.learner is not None:
+        if self.learner is not None and self.progress is None:  # not once more in the middle
             self._adopt_prior(self.learner.at_the_end(self.trial, self._prior, self.state))
         yield from finishing(self, began)
         self.finder.due = True
