@@ -54,15 +54,18 @@ check: test
 	$(BIN)/python -m pytest -m slow tests
 	$(BIN)/python benchmarks/gate.py
 
-# Faults at every point of every kind of run, forged states, every index checked, spoilt messages,
-# streams between brokers killed KILLS times and cut off for a minute; then spoilt files for MINUTES
+# Faults at every point of every kind of run, forged states, interrupts, masses of ten million rows,
+# every index checked, spoilt messages, streams between brokers killed KILLS times and cut off for a
+# minute; a followed stream that is disturbed, and spoilt files, for MINUTES each
 # (docs/reliability.md). POINTS=20 tries about so many points of each.
 MINUTES ?= 10
 POINTS ?= 0
 KILLS ?= 100
+TIMES := $(if $(filter 0,$(POINTS)),150,$(POINTS))
+SHARE := $(if $(filter 0,$(POINTS)),1,40)
 SHIM := .venv/fault_shim.so
 RUNS := growing window passes fading merges budget bursty rounds rotation
-STATES := window fading prefix table learner rounds words rare topics
+STATES := window fading prefix table learner rounds words rare topics directions
 
 soak: $(READY)
 	cc -shared -fPIC -o $(SHIM) tests/faults/fault_shim.c -ldl
@@ -70,11 +73,18 @@ soak: $(READY)
 		rm -rf .venv/faults; mkdir .venv/faults; \
 		LD_PRELOAD=$(CURDIR)/$(SHIM) $(BIN)/python tests/faults/$$fault.py .venv/faults $$model $(POINTS); \
 	done; done
-	set -e; for model in $(STATES); do $(BIN)/python tests/faults/forging.py $$model; done
-	set -e; for model in $(RUNS); do $(BIN)/python tests/faults/forging_documents.py $$model; done
-	BNPSTREAM_MOMENTS=150 $(BIN)/python -m pytest tests/faults/test_interrupts.py
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/bounds $(BIN)/python tests/fuzz/bounds.py 20000 $(RUNS)
-	$(BIN)/python tests/fuzz/messages.py 20000 $$(date +%s)
+	set -e; for model in $(STATES); do \
+		$(BIN)/python tests/faults/forging.py $$model $(SHARE) $(TIMES) $$(date +%s); \
+	done
+	set -e; for model in $(RUNS); do $(BIN)/python tests/faults/forging_documents.py $$model $(SHARE); done
+	BNPSTREAM_MOMENTS=$(TIMES) $(BIN)/python -m pytest tests/faults/test_interrupts.py
+	$(BIN)/python tests/faults/interrupting.py $(TIMES) $$(date +%s)
+	$(BIN)/python tests/faults/drifting.py $$(($(TIMES) * 70000)) $$(($(TIMES) * 700))
+	cc -shared -fPIC -o .venv/clock_shim.so tests/faults/clock_shim.c -ldl
+	rm -rf .venv/stream
+	CLOCK_SHIM=$(CURDIR)/.venv/clock_shim.so $(BIN)/python tests/faults/streaming.py .venv/stream $(MINUTES) $$(date +%s)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/bounds $(BIN)/python tests/fuzz/bounds.py $$(($(TIMES) * 130)) $(RUNS)
+	$(BIN)/python tests/fuzz/messages.py $$(($(TIMES) * 130)) $$(date +%s)
 	PYTHONPATH=tests $(BIN)/python tests/brokers/soak.py $(KILLS) $$(date +%s)
 	$(BIN)/python -m pytest -m slow tests/brokers
 	if $(BIN)/python -c 'import atheris' 2> /dev/null; then \

@@ -263,11 +263,11 @@ def check_second_writer(stream: Stream) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def steady(feed: Feed, stream: Stream, until: float) -> tuple[int, int]:
+def steady(feed: Feed, stream: Stream, until: float, n_rows: int) -> tuple[int, int]:
     """Feed without disturbance; return the bytes after a third of the rows, and in the end."""
     sizes = []
     while time.monotonic() < until or len(sizes) < 6:
-        feed.append(STEADY_ROWS)
+        feed.append(n_rows)
         stream.settle(feed.n_records)
         sizes.append(stream.n_bytes())
     third = max(sizes[: len(sizes) // 3])
@@ -275,7 +275,9 @@ def steady(feed: Feed, stream: Stream, until: float) -> tuple[int, int]:
     return third, sizes[-1]
 
 
-def main(folder: Path, minutes: float, seed: int, shim: str) -> None:
+def main(
+    folder: Path, minutes: float, seed: int, shim: str, steady_rows: int = STEADY_ROWS
+) -> None:
     """Disturb a stream for two thirds of some minutes, leave it alone for the rest, and check."""
     folder.mkdir(parents=True, exist_ok=True)
     feed = Feed(folder / "feed.jsonl", seed)
@@ -292,7 +294,7 @@ def main(folder: Path, minutes: float, seed: int, shim: str) -> None:
         done[what] = done.get(what, 0) + 1
         assert not looking.problem, looking.problem
     stream.settle(feed.n_records)
-    sizes = steady(feed, stream, began + 60 * minutes)
+    sizes = steady(feed, stream, began + 60 * minutes, steady_rows)
     stream.end(signal.SIGTERM)
     looking.ended.set()
     looking.join()
