@@ -50,9 +50,10 @@ def naive(counts, rows, groups):
         )
         q = overall / n
         U = information / -(q * log(q) + (1 - q) * log(1 - q))
-        for g, (x, S) in enumerate(zip(having, sizes, strict=True)):
-            if x > 0:
-                P, Q = x / S, (overall + DOUBT) / (n + DOUBT)
+        shares = [x / S for x, S in zip(having, sizes, strict=True)]
+        Q = max((overall + DOUBT) / (n + DOUBT), sum(shares) / len(shares))
+        for g, P in enumerate(shares):
+            if P > 0:
                 found[g].append((U * P * log(P / Q), w))
     return [sorted(scores, key=lambda pair: -pair[0]) for scores in found]
 
@@ -67,6 +68,18 @@ def test_words_are_those_of_the_formula(case, n):
         for telling, expected in zip(found, naive(counts, rows, groups), strict=True):
             assert telling.words.tolist() == [w for _, w in expected[:n]]
             np.testing.assert_allclose(telling.scores, [s for s, _ in expected[:n]], rtol=1e-9)
+
+
+def test_function_words_do_not_lead_where_most_rows_have_no_sentences():
+    """Tables are most rows, and say "the" of every other group if only rows are counted."""
+    the, vs, own = 0, 1, 2
+    counts = np.zeros((7, 9))
+    rows = np.array([900.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0])
+    counts[0, vs] = 3600.0
+    for k in range(1, 7):
+        counts[k, the], counts[k, own + k] = 200.0, 12.0
+    found = telling_words(csr_array(counts), rows, 1)
+    assert [telling.words[0] for telling in found] == [vs, *(own + k for k in range(1, 7))]
 
 
 def test_presences_of_geometric_counts():

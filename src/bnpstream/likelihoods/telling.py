@@ -88,14 +88,17 @@ def telling_words(
 ) -> list[Telling]:
     """Return the n words that tell every cluster, or every group of clusters, apart.
 
-    With P the share of a group's rows that have a word, and Q that of all rows,
+    With P the share of a group's rows that have a word,
 
-        score = U P log(P / Q),    Q = (rows of the stream with the word + 5) / (rows + 5).
+        score = U P log(P / Q),
+        Q = max((rows of the stream with the word + 5) / (rows + 5), mean of P over groups).
 
     P log(P / Q) is the word's part of the divergence of the group from the stream, in rows rather
     than in tokens (`presences`): a word that most rows have cannot score, however often it comes,
-    nor can a word of a few rows. U is `explained`: how much the groups say about which rows have
-    the word. Function words, in any language, are a little more frequent in some groups than in
+    nor can a word of a few rows. The mean over groups is for streams in which one large group
+    differs from all others, say tables without a sentence among prose: "the" is then rare among
+    rows, but usual in a group. U is `explained`: how much the groups say about which rows have the
+    word. Function words, in any language, are a little more frequent in some groups than in
     others, and so have a small U.
 
     Parameters
@@ -131,7 +134,8 @@ def telling_words(
     owner = np.repeat(np.arange(present.shape[0]), np.diff(present.indptr))
     share, words = present.data / rows[owner], present.indices
     overall = np.bincount(words, present.data, minlength=counts.shape[1])
-    usual = (overall + DOUBT) / (rows.sum() + DOUBT)
+    typical = np.bincount(words, share, minlength=counts.shape[1]) / max(rows.size, 1)
+    usual = np.maximum((overall + DOUBT) / (rows.sum() + DOUBT), typical)
     scores = explained(present, rows)[words] * share * np.log(share / usual[words])
     order = np.lexsort((-share, -scores, owner))  # where nothing tells, frequent words come first
     ranked, scores = words[order].astype(np.int64), scores[order]
