@@ -136,9 +136,9 @@ def test_a_stream_that_began_with_one_topic_comes_back(monkeypatch):
 
 def test_learners_saved_by_earlier_versions_stay_as_they_were():
     saved = {"learner": {"n_first": 500, "scale": 2.0, "n_next": 1000}}
-    old = Learner.load_from(saved, {}, DirichletMultinomial(1.0))
+    old = Learner.load_from(saved, {}, DirichletMultinomial(1.0), 4)
     assert not old.wide
     assert old.n_probe == JUDGES
     new, document = Learner(500, 2.0), {}
     new.save_into(document, {})
-    assert Learner.load_from(json.loads(json.dumps(document)), {}, DirichletMultinomial(1.0)).wide
+    assert Learner.load_from(json.loads(json.dumps(document)), {}, DirichletMultinomial(1.0), 4).wide

@@ -6,10 +6,10 @@ wide clusters are), and for words the concentration to start with (`engine.rehea
 
 Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far, with a lower
 concentration if the rows just before speak clearly for it; and from 2P on the base measure again,
-its scale by these rows, as they were predicted. If the concentration is small, and these rows are
-predicted better from nothing with a larger one, the stream goes on with that. A base measure is
-never judged by the marginal likelihood of the clusters that it made, which runs away
-(``docs/design.md``).
+its scale by these rows, as they were predicted. If the concentration is small, and the rows since
+the time before are predicted better from nothing with a larger one, the stream goes on with that:
+clusters of short texts pay off only after several hundred rows. A base measure is never judged by
+the marginal likelihood of the clusters that it made, which runs away (``docs/design.md``).
 
 Clusters already there stay as they are: they are sums of statistics, and from then on these are
 read with the new base measure and weighed by the new prior. Rows are counted from the start of the
@@ -43,8 +43,9 @@ SPREAD = (1.0, 0.125, 8.0)
 """Scales to begin with, relative to the one now."""
 LOWER = 0.25
 """Of the concentration that the clusters speak for: the least that rows may ask for instead."""
-PROBE, JUDGES = 256, 64
-"""Rows before every later time that decide whether to start elsewhere; the last, on the scale."""
+PROBE, JUDGES, REHEARSED = 256, 64, 1024
+"""Rows before every later time, at most: from which on rows are predicted; the last of these, which
+decide on the scale; those that decide whether to start elsewhere."""
 TOLL = 1.0
 """Nats that a larger scale must be worth, a step."""
 FEW = STARTS[-1] / 2.0
@@ -87,6 +88,8 @@ class Learner:
         Of the base measure, relative to the first guess; None if it is not learnt.
     wide : bool
         Whether to look far from what is now. Streams of earlier versions do not.
+    rehearsed : int
+        Rows that decide whether to start elsewhere, at most; at least P do.
 
     Attributes
     ----------
@@ -94,8 +97,15 @@ class Learner:
         Rows at which something is learnt again.
     """
 
-    def __init__(self, n_first: int, scale: float | None = None, *, wide: bool = True) -> None:
-        self.n_first, self.scale, self.wide = n_first, scale, wide
+    def __init__(
+        self,
+        n_first: int,
+        scale: float | None = None,
+        *,
+        wide: bool = True,
+        rehearsed: int = REHEARSED,
+    ) -> None:
+        self.n_first, self.scale, self.wide, self.rehearsed = n_first, scale, wide, rehearsed
         self.n_next = n_first
         self._before: MixtureState | None = None
         self._probe: list[Batch] = []
@@ -116,6 +126,8 @@ class Learner:
             The first rows, P at most.
         """
         rows = batch.part(0, MOST_ROWS)
+        if len(starting(model)) == 1:
+            self.rehearsed = 0
         start = Rehearsal(trial.absorb, model, rows).best(DOUBT)
         self.scale = start.scale
         prior = self.prior_of(trial, start.prior, start.state)
@@ -127,63 +139,73 @@ class Learner:
             self.n_next *= 2
 
     @property
-    def n_probe(self) -> int:
-        """Return how many rows decide on the scale next time; at P none do."""
+    def n_predicted(self) -> int:
+        """Return how many rows the posterior that decides on the scale does not know; at P none."""
         if self.scale is None or self.n_next == self.n_first:
             return 0
         return min(PROBE if self.wide else JUDGES, self.n_first)
 
+    @property
+    def n_probe(self) -> int:
+        """Return how many rows are looked at next time; at P none are."""
+        n_predicted = self.n_predicted
+        if n_predicted == 0 or not self.wide:
+            return n_predicted
+        return max(n_predicted, min(self.rehearsed, self.n_next // 2))
+
     def room(self, n_rows: int) -> int:
         """Return how many rows may be absorbed before there is something to do."""
-        probing = self.n_next - self.n_probe
-        return (probing if n_rows < probing else self.n_next) - n_rows
+        stops = (self.n_next - self.n_probe, self.n_next - self.n_predicted, self.n_next)
+        return next(stop for stop in stops if n_rows < stop) - n_rows
 
     def watch(self, trial: Trial, model: Model, batch: Batch, state: MixtureState) -> None:
         """Look at rows before they are absorbed: the last ones before the next time decide."""
-        n_rows, n_probe = state.n_observations, self.n_probe
-        if n_rows < self.n_next - n_probe or n_probe == 0:
+        n_rows = state.n_observations
+        if n_rows < self.n_next - self.n_probe or self.n_probe == 0:
             return
         self._probe.append(batch)
-        if n_rows + len(batch) < self.n_next:
+        if n_rows >= self.n_next - self.n_predicted:
             self._before = self._before or state.copy()
+        if n_rows + len(batch) < self.n_next:
             return
-        before = self._before or state
         rows = type(batch).joined(self._probe)
-        self._searched(trial, model, before, rows)
+        predicted = rows.part(len(rows) - self.n_predicted, len(rows))
+        self._searched(trial, model, self._before or state, predicted, rows)
         self._before, self._probe = None, []
 
     def judge(self, trial: Trial, model: Model, batch: Batch, before: MixtureState) -> None:
-        """Let rows decide on the scale now, from a posterior without them; `again` tells.
+        """Let rows decide now, from a posterior without them; `again` tells.
 
         For a stream that comes in parts: the first rows of the part in which the next time falls.
         """
         self._before, self._probe = None, []
         if self.n_probe > 0:
-            self._searched(trial, model, before, batch.part(0, self.n_probe))
+            predicted = batch.part(0, self.n_predicted)
+            self._searched(trial, model, before, predicted, batch.part(0, self.n_probe))
 
-    def _searched(self, trial: Trial, model: Model, before: MixtureState, rows: Batch) -> None:
-        """Find what predicts rows best from a posterior without them; `again` tells."""
+    def _searched(
+        self, trial: Trial, model: Model, before: MixtureState, predicted: Batch, rows: Batch
+    ) -> None:
+        """Find what predicts rows best, some of them from a posterior without; `again` tells."""
         current, now = self.scale or 1.0, model.likelihood
-        totals = before.totals(now.n_located)
         if self.wide:
-            self._restart = self._other_start(trial, model, rows, totals)
+            self._restart = self._other_start(trial, model, rows)
         if self._restart is not None:
             self.scale = self._restart.scale
         else:
-            judging = rows.part(max(len(rows) - JUDGES, 0), len(rows))
+            judging = predicted.part(max(len(predicted) - JUDGES, 0), len(predicted))
             self._judge_scales(trial, model, before, judging)
-        self._found = now.relocated(totals + rows.totals(now.n_located)).rescaled(
-            (self.scale or 1.0) / current
-        )
+        totals = before.totals(now.n_located) + predicted.totals(now.n_located)
+        self._found = now.relocated(totals).rescaled((self.scale or 1.0) / current)
 
-    def _other_start(self, trial: Trial, model: Model, rows: Batch, totals: Floats) -> Start | None:
+    def _other_start(self, trial: Trial, model: Model, rows: Batch) -> Start | None:
         """Return a start with more clusters that predicts rows clearly better, all from nothing."""
         prior: Any = model.prior
         if len(starting(model)) == 1 or prior.concentration > FEW:
             return None
         current = self.scale or 1.0
         guess = Model(prior, model.likelihood.rescaled(1.0 / current))
-        rehearsal = Rehearsal(trial.absorb, guess, rows, totals)
+        rehearsal = Rehearsal(trial.absorb, guess, rows)
         best: Any = rehearsal.best()
         if best.prior.concentration <= prior.concentration:
             return None
@@ -262,23 +284,35 @@ class Learner:
             "scale": self.scale,
             "n_next": self.n_next,
             "wide": self.wide,
+            "rehearsed": self.rehearsed,
         }
         if self._before is not None:
-            rows = type(self._probe[0]).joined(self._probe)
             arrays |= {f"learner.state.{k}": x for k, x in state_arrays(self._before).items()}
+        if self._probe:
+            rows = type(self._probe[0]).joined(self._probe)
             arrays |= {f"learner.rows.{k}": x for k, x in rows.arrays().items()}
 
     @classmethod
     def load_from(
-        cls, document: dict[str, Any], arrays: dict[str, NDArray[Any]], likelihood: Likelihood
+        cls,
+        document: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        likelihood: Likelihood,
+        n_statistics: int,
     ) -> "Learner":
-        """Return what `save_into` added."""
+        """Return what `save_into` added, for a posterior with so many columns."""
         saved = document["learner"]
-        learner = cls(saved["n_first"], saved["scale"], wide=saved.get("wide", False))
+        learner = cls(
+            saved["n_first"],
+            saved["scale"],
+            wide=saved.get("wide", False),
+            rehearsed=saved.get("rehearsed", 0),
+        )
         learner.n_next = saved["n_next"]
         if state := named(arrays, "learner.state."):
-            learner._before = before = state_from(state, paired=likelihood.paired)
-            learner._probe = [rows_from(arrays, "learner.rows.", likelihood, before.n_statistics)]
+            learner._before = state_from(state, paired=likelihood.paired)
+        if named(arrays, "learner.rows."):
+            learner._probe = [rows_from(arrays, "learner.rows.", likelihood, n_statistics)]
         return learner
 
 

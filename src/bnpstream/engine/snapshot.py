@@ -122,12 +122,12 @@ def restore(
     if phase is Phase.PREFIX:
         stream.resume_prefix(_load_prefix(encoder, document["prefix"], arrays))
     if phase is Phase.RUNNING:
-        learner = None
-        if "learner" in document:
-            learner = Learner.load_from(document, arrays, encoder.likelihood)
-            require("counters", arrays["counters"][N_OBSERVATIONS] <= 4 * learner.n_next)
         encoder.check_columns(arrays)
         state = state_from(arrays, paired=encoder.likelihood.paired)
+        learner = None
+        if "learner" in document:
+            learner = Learner.load_from(document, arrays, encoder.likelihood, state.n_statistics)
+            require("counters", state.n_observations <= 4 * learner.n_next)
         kept = window_from(arrays, encoder.likelihood, state, keep_rows=document["keep_rows"])
         stream.resume(state, kept, lineage_from(arrays))
         stream.adopt(decode(document["prior"], classes), None, learner)
