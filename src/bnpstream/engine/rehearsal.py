@@ -83,9 +83,8 @@ class Rehearsal:
         The base measure to begin with.
     rows : Batch
         Rows to look at.
-    totals : ndarray, optional
-        Of the statistics of earlier rows. Without them the first block has to do with its own, and
-        does not count.
+
+    The first block has to do with its own frequencies, and does not count.
     """
 
     def __init__(
@@ -93,21 +92,18 @@ class Rehearsal:
         absorb: Callable[[Model, MixtureState, Batch], Floats],
         guess: Model,
         rows: Batch,
-        totals: Floats | None = None,
     ) -> None:
         self._absorb, self._guess = absorb, guess
         self._n_statistics, self._paired = rows.n_statistics, guess.likelihood.paired
         n, n_located = len(rows), guess.likelihood.n_located
         ends = sorted({0, *(n >> k for k in range(HALVINGS + 1))})
         self._parts = [rows.part(*bounds) for bounds in pairwise(ends)]
-        before = np.zeros(n_located) if totals is None else totals
-        self._located = []
+        before, self._located = np.zeros(n_located), []
         for number, part in enumerate(self._parts):
-            known = part.totals(n_located) if totals is None and number == 0 else before
+            known = part.totals(n_located) if number == 0 else before
             self._located.append(guess.likelihood.relocated(known))
             before = before + part.totals(n_located)
         self._n_early = max(1, sum(end <= SCALE_ROWS for end in ends[1:]))
-        self._first_counts = totals is not None
 
     def begin(self, prior: Prior, scale: float) -> Start:
         """Return a start after the rows that decide on the scale."""
@@ -145,8 +141,7 @@ class Rehearsal:
 
         def score(scale: float) -> float:
             start = tried[scale] = self.begin(prior, scale)
-            counted = start.log_evidence[0 if self._first_counts else 1 :]
-            return float(sum(rows.sum() for rows in counted))
+            return float(sum(rows.sum() for rows in start.log_evidence[1:]))
 
         top = search(score, near, FACTOR, STEPS, TOLL)
         nearest = min(tried, key=lambda scale: abs(np.log(scale / top)))
