@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import adjusted_rand_score
 
 from bnpstream import Gaussian, StreamingMixture
@@ -84,3 +85,10 @@ def test_rows_that_came_later_keep_the_cluster_they_arrived_in():
     arrived = last.absorbed.rows.ids
     np.testing.assert_array_equal(labels.ids[500:], arrived[500:])
     assert (arrived[:500] != now[:500]).any()
+
+
+def test_a_narrow_cluster_within_a_wide_one_is_found_whatever_comes_first():
+    """Breast cancer in the order of its file: malignant, wide, tumours lead."""
+    rows, labels = load_breast_cancer(return_X_y=True)
+    found = StreamingMixture().fit(rows).predict(rows)
+    assert adjusted_rand_score(labels, found) > 0.7

@@ -149,7 +149,7 @@ def _absorb(task: Task, replica: Replica, found: Read) -> Outcome:
     else:
         learner, probe = before.learner, None
         if learner is not None and learner.scale is not None:  # these rows may have to decide on it
-            probe = stream.view(as_rows(first.rows[:PROBE]))
+            probe = stream.view(as_rows(first.rows[: max(PROBE, learner.rehearsed)]))
         change = Added.between(before.state, stream.state, stream.lineage, probe)
     outcome = outcome._replace(change=packed(change))
     if only_adds(stream) and before.phase is Phase.RUNNING:

@@ -164,12 +164,12 @@ class Learner:
         if n_rows < self.n_next - self.n_probe or self.n_probe == 0:
             return
         self._probe.append(batch)
-        if n_rows >= self.n_next - self.n_predicted:
-            self._before = self._before or state.copy()
         if n_rows + len(batch) < self.n_next:
+            if n_rows >= self.n_next - self.n_predicted:
+                self._before = self._before or state.copy()
             return
         rows = type(batch).joined(self._probe)
-        predicted = rows.part(len(rows) - self.n_predicted, len(rows))
+        predicted = rows.part(max(len(rows) - self.n_predicted, 0), len(rows))
         self._searched(trial, model, self._before or state, predicted, rows)
         self._before, self._probe = None, []
 

@@ -2,9 +2,10 @@
 
 A row that comes early is judged by next to nothing: clusters open side by side, and no row that
 comes later takes that back. They stay, and they speak for a larger concentration, which opens more.
-The rows that a base measure is learnt from are at hand, so they are revisited: sweeps as several
-passes have them, then merges by the model's own log odds, of which the prior is learnt again. From
-there on every row is seen once.
+Or a wide cluster comes first, and takes in a narrow one that lies within. The rows that a base
+measure is learnt from are at hand, so they are revisited: sweeps as several passes have them, then
+merges and splits by the model's own log odds, from which the prior is learnt again. From there on
+every row is seen once.
 """
 
 from collections.abc import Iterator
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from bnpstream.engine.stream import Stream
 
 SWEEPS = 9
-"""Over the first rows, at most, before merges and after each."""
+"""Over the first rows, at most, before merges and splits, and after each round of them."""
 ROUNDS = 2
-"""Times that clusters are merged and their rows swept, with a prior learnt from those before."""
+"""Times that clusters are merged and split and their rows swept, with a prior learnt before."""
 
 
 def opening(stream: "Stream") -> window.Schedule | None:
@@ -44,7 +45,7 @@ def opening(stream: "Stream") -> window.Schedule | None:
 
 
 def settle_first(stream: "Stream") -> window.Merges:
-    """Sweep the first rows and merge their clusters; return what became of these."""
+    """Sweep the first rows, merge and split their clusters; return what became of these."""
     events = list(_settled(stream))
     stream.window.freeze(stream.window.n_rows)
     return window.Merges(events)
@@ -52,8 +53,8 @@ def settle_first(stream: "Stream") -> window.Merges:
 
 def _settled(stream: "Stream") -> Iterator[Event]:
     plain = window.Schedule(None, SWEEPS, stream.settings.tol)
-    merging = window.Schedule(None, SWEEPS, stream.settings.tol, EVEN_ODDS)
-    for number, plan in enumerate([plain, *[merging] * ROUNDS]):
+    moving = window.Schedule(None, SWEEPS, stream.settings.tol, EVEN_ODDS, EVEN_ODDS)
+    for number, plan in enumerate([plain, *[moving] * ROUNDS]):
         if number > 0:
             stream.learn_prior()
         model = stream.model

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from bnpstream.engine.encoder import Encoder, FixedColumns
-from bnpstream.engine.learner import PROBE
+from bnpstream.engine.learner import REHEARSED
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.parallel.changes import Added
 from bnpstream.engine.parallel.resolution import resolve
@@ -201,7 +201,7 @@ class Block(NamedTuple):
             visits, kernel = loops.visits(self.model.prior), loops.kernel(self.model, batch)
             records += adf.run(self.model, copy, batch, visits, kernel)
         events = [event for record in records for event in record.events]
-        probe = next(iter(_cut(self.batches, PROBE))) if learns else None
+        probe = next(iter(_cut(self.batches, REHEARSED))) if learns else None
         rows = None if probe is None else type(probe[0]).joined(probe)
         return Added.between(before, copy, events, rows), records
 
