@@ -42,8 +42,9 @@ test-loops: $(READY)
 test-site: test-documents
 	$(SITE)
 
-# The documentation as a website; a warning is an error.
-SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site
+# The documentation as a website; a warning is an error, and so is a link that leads nowhere.
+SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site \
+	&& $(BIN)/python docs/check_links.py site
 
 docs: $(READY)
 	$(SITE)

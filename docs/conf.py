@@ -25,7 +25,22 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "docs/gallery",  # from the root of the checkout, as all pages
+    "gallery_dirs": "docs/generated/gallery",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,  # pages are the same on any machine
+    "abort_on_example_error": True,
+    "matplotlib_animations": False,
+    "image_srcset": ["2x"],
+}
 templates_path = [str(Path(__file__).parent / "_templates")]
 myst_heading_anchors = 4
 autosummary_generate = True
@@ -36,6 +51,8 @@ numpydoc_class_members_toctree = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 html_theme = "furo"
+html_static_path = [str(Path(__file__).parent / "_static")]
+html_css_files = ["gallery.css"]
 html_title = f"bnpstream {__version__}"
 html_copy_source = False
 html_show_copyright = False
