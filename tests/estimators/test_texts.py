@@ -58,6 +58,8 @@ def test_texts_are_the_documents_of_their_words():
     counted = [count_words(text) for text in rows]
     assert same_bits(model().fit(rows), model().fit(counted))
     assert same_bits(model().fit(pd.Series(rows)), model().fit(np.array(rows)))
+    assert same_bits(model().fit(iter(rows)), model().fit(counted))
+    assert model().fit(rows).predict(iter(rows[:3])).size == 3
     plain = StreamingMixture(engine="reference", prefix_rows=40).fit(rows)
     assert same_bits(plain, model().fit(counted))
     fitted = model().fit(rows)

@@ -1,7 +1,7 @@
 """Documents over a vocabulary that grows: words are known from the first document that has them."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,7 @@ class GrowingVocabulary(Encoder):
                 "X is a matrix of numbers, but rows are documents: give texts, lists of words or "
                 "dicts of counts; StreamingMixture clusters counts by column"
             )
+        rows = list(rows) if isinstance(rows, Iterator) else rows
         return as_documents(self._counter(as_texts(rows)) if are_texts(rows) else rows)
 
     def informed(self, first: list[Words]) -> Informed:
