@@ -171,4 +171,4 @@ def main(folder: Path, model: str, most: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2], int((sys.argv[3:] or ["0"])[0])) > 0)
+    sys.exit(main(Path(sys.argv[1]).resolve(), sys.argv[2], int((sys.argv[3:] or ["0"])[0])) > 0)
