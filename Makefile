@@ -78,7 +78,7 @@ soak: $(READY)
 		$(BIN)/python tests/faults/forging.py $$model $(SHARE) $(TIMES) $$(date +%s); \
 	done
 	set -e; for model in $(RUNS); do $(BIN)/python tests/faults/forging_documents.py $$model $(SHARE); done
-	BNPSTREAM_MOMENTS=$(TIMES) $(BIN)/python -m pytest tests/faults/test_interrupts.py
+	BNPSTREAM_MOMENTS=$(if $(filter 0,$(POINTS)),150,10) $(BIN)/python -m pytest tests/faults/test_interrupts.py
 	$(BIN)/python tests/faults/interrupting.py $(TIMES) $$(date +%s)
 	$(BIN)/python tests/faults/drifting.py $$(($(TIMES) * 70000)) $$(($(TIMES) * 700))
 	cc -shared -fPIC -o .venv/clock_shim.so tests/faults/clock_shim.c -ldl
