@@ -19,7 +19,6 @@ from bnpstream.cli.output import json_bytes, print_json, print_numbers, say
 from bnpstream.cli.progress import ProgressDisplay
 from bnpstream.engine.listing import topic_columns
 from bnpstream.engine.portraits import TopicPortraits
-from bnpstream.runs.description import TopicsFound
 from bnpstream.runs.exemplars import Exemplars
 from bnpstream.runs.feed import Answer, Feed
 from bnpstream.runs.mixture import Mixture
@@ -55,7 +54,7 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
     if as_json:
         print_json(summary)
     else:
-        _print(summary, feed.model.topics_found if feed.n_rows > 0 else None)
+        _print(summary, feed)
     if not done:
         raise typer.Exit(INTERRUPTED)
 
@@ -243,8 +242,7 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
         columns = dict(zip(schema.names, schema.types, strict=True))
     evidence = model.log_evidence if rows > 0 else None
     likelihood = model.posterior.model.likelihood if rows > 0 else model.likelihood
-    titled = {"vector", "text"} <= schema.fields.keys()
-    exemplars = feed.journal.exemplars if titled else None
+    exemplars = feed.journal.exemplars if schema.has_texts_beside_vectors else None
     topics = topics_of(model, schema.names, exemplars) if rows > 0 else []
     tokens, settings = feed.journal.n_tokens, model.stream.settings
     staleness = settings.staleness
@@ -307,8 +305,8 @@ def _interrupted(out: object, dask: dict[str, Any] | None = None) -> str:
     return f"interrupted and saved; continue with --out {out}{cluster} --resume"
 
 
-def _print(summary: dict[str, Any], topics_found: TopicsFound | None) -> None:
-    compiling = summary["seconds_compiling"]
+def _print(summary: dict[str, Any], feed: Feed) -> None:
+    compiling, schema = summary["seconds_compiling"], feed.source.schema
     shown = {
         "rows": summary["rows"],
         "topics": summary["topics"],
@@ -321,19 +319,18 @@ def _print(summary: dict[str, Any], topics_found: TopicsFound | None) -> None:
         "rows per second": round(summary["rows_per_second"]),
     }
     print_numbers(shown)
-    schema = summary["schema"]
-    is_embedding = schema["kind"] == "table" and not schema["columns"] and not schema["fields"]
+    has_texts = schema.has_texts_beside_vectors
     for topic in summary["largest_topics"]:
         about = topic["label"]
-        if is_embedding:
+        if schema.has_nameless_columns and not has_texts:
             about = f"{topic['clusters']:,} cluster{'s' * (topic['clusters'] != 1)}"
         elif summary["columns"] is None:
             about = " ".join(topic["words"]) or about
         say(f"topic {topic['id']}: {topic['share']:.1%}  {about}")
     if len(summary["largest_topics"]) < summary["topics"]:
         say(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
-    if topics_found is not None:
-        say(str(topics_found))
+    if feed.n_rows > 0 and feed.model.topics_found is not None:
+        say(str(feed.model.topics_found))
     if summary["columns"] is not None:
         columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
         say(f"columns: {', '.join(columns)}")

@@ -32,9 +32,6 @@ HEADS = ("means", "most unusual"), ("distinctive", "most likely")
 TITLES = 2
 """Typical records of a cluster or topic in the table, where rows are vectors of texts."""
 
-SHORT = 16
-"""Numbers of a vector whose means a person can read."""
-
 PER_TOPIC = 3
 """Clusters of a topic in the table when no number is given."""
 
@@ -144,14 +141,12 @@ def run_clusters(
     elif id is not None:
         _print_one(clusters[0], found.kind)
     else:
-        named = "vectors" if _is_embedding(fitted) else found.kind
-        _print_all(found, shown, clusters, "titles" if fitted.is_titled else named)
-
-
-def _is_embedding(run: Run) -> bool:
-    """Return whether rows are long vectors whose columns have no names: numbers tell nothing."""
-    schema = run.schema
-    return schema.kind == "table" and schema.names is None and (schema.n_features or 0) > SHORT
+        kind: str = found.kind
+        if fitted.schema.has_texts_beside_vectors:
+            kind = "titles"
+        elif fitted.schema.has_nameless_columns:
+            kind = "vectors"
+        _print_all(found, shown, clusters, kind)
 
 
 def _print_all(

@@ -145,7 +145,7 @@ class RunDescription:
     tree: TreeDescription | None = None
     topics: list[TopicDescription] = field(default_factory=list)
     """Heaviest first."""
-    topics_found: "TopicsFound | None" = None
+    topics_found: TopicsFound | None = None
     """When the topics were found; None if after the last row."""
 
     @property

@@ -158,11 +158,6 @@ class Run:
         """Return what the columns are called; documents of any words have none."""
         return list(self.schema.names or map(str, range(self.model.n_features or 0)))
 
-    @property
-    def is_titled(self) -> bool:
-        """Return whether rows are vectors of texts: these, not numbers, tell what they are."""
-        return {"vector", "text"} <= self.schema.fields.keys()
-
     def describe(
         self,
         n_features: int = 10,
@@ -203,7 +198,7 @@ class Run:
                     f"{means.shape[1]} columns"
                 )
         shown = len(ids) if listed is None else listed
-        described = 0 if self.is_titled else shown
+        described = 0 if self.schema.has_texts_beside_vectors else shown
         masses, topics = posterior.state.masses[posterior.order], self.portraits.ids
         clusters = [
             ClusterDescription(
@@ -275,7 +270,7 @@ class Run:
             id, own = int(found.topics.ids[j]), posterior.ids[heavy[found.groups[heavy] == j]]
             described, typical = features.of(j, n_features), self._exemplars(own.tolist())
             label = label_of(described.lifted, likelihood.feature_kind)
-            if self.is_titled:
+            if self.schema.has_texts_beside_vectors:
                 described, label = Described([], []), typical[0].excerpt if typical else ""
             topics.append(
                 TopicDescription(

@@ -15,6 +15,8 @@ BEGINNING = 200
 """Characters of a rejected record that are kept."""
 _SHOWN = 80
 """Characters of it that a message shows."""
+SHORT = 16
+"""Numbers of a vector whose means a person can read."""
 
 
 class Place(NamedTuple):
@@ -238,3 +240,13 @@ class Schema:
     fields: dict[str, str] = field(default_factory=dict)
     ngrams: int = 1
     left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_texts_beside_vectors(self) -> bool:
+        """Return whether records are vectors with texts, which say what a vector is about."""
+        return {"vector", "text"} <= self.fields.keys()
+
+    @property
+    def has_nameless_columns(self) -> bool:
+        """Return whether rows are long vectors without column names: single numbers say nothing."""
+        return self.kind == "table" and self.names is None and (self.n_features or 0) > SHORT
