@@ -52,7 +52,7 @@ def test_the_page_lists_groups_and_what_they_are_made_of():
         [group(1, 0.4, 1, 1, "ship"), group(2, 0.3, 1, 1, "fish"), group(3, 0.3, 2, 3, "sun")],
     ]
     page = render_report(replace(small_run(), tree=TreeDescription(TREE, levels)))
-    section = page[page.index('<section id="groups"') : page.index('<section id="clusters"')]
+    section = page[page.index('<section id="groups"') : page.index('<section id="rejects"')]
     assert "<i>light" not in section
     listed = section[section.index('<ul class="tree">') :]
     words = ("water", "ship", "fish", "&lt;i&gt;light&lt;/i&gt;", "sun")

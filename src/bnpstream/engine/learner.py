@@ -6,10 +6,12 @@ wide clusters are), and for words the concentration to start with (`engine.rehea
 
 Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far, with a lower
 concentration if the rows just before speak clearly for it; and from 2P on the base measure again,
-its scale by these rows, as they were predicted. If the concentration is small, and the rows since
-the time before are predicted better from nothing with a larger one, the stream goes on with that:
-clusters of short texts pay off only after several hundred rows. A base measure is never judged by
-the marginal likelihood of the clusters that it made, which runs away (``docs/design.md``).
+its scale by these rows, as they were predicted. A stream may be stuck with too few clusters. So the
+rows since the time before are also tried from nothing, with larger concentrations: several hundred,
+as clusters of short texts pay off only after so many. If one of these predicts the rows better, and
+has found more clusters in them than the stream has in all, the stream goes on with it. A base
+measure is never judged by the marginal likelihood of the clusters that it made, which runs away
+(``docs/design.md``).
 
 Clusters already there stay as they are: they are sums of statistics, and from then on these are
 read with the new base measure and weighed by the new prior. Rows are counted from the start of the
@@ -43,9 +45,11 @@ SPREAD = (1.0, 0.125, 8.0)
 """Scales to begin with, relative to the one now."""
 LOWER = 0.25
 """Of the concentration that the clusters speak for: the least that rows may ask for instead."""
-PROBE, JUDGES, REHEARSED = 256, 64, 1024
-"""Rows before every later time, at most: from which on rows are predicted; the last of these, which
-decide on the scale; those that decide whether to start elsewhere."""
+PROBE, JUDGES = 256, 64
+"""Rows before a later time, at most, that the posterior which decides on the scale does not know,
+and the last of them, which decide."""
+REHEARSED = 1024
+"""Rows before a later time, at most, that decide whether the stream is stuck."""
 TOLL = 1.0
 """Nats that a larger scale must be worth, a step."""
 FEW = STARTS[-1] / 2.0
@@ -89,7 +93,8 @@ class Learner:
     wide : bool
         Whether to look far from what is now. Streams of earlier versions do not.
     rehearsed : int
-        Rows that decide whether to start elsewhere, at most; at least P do.
+        Rows that decide whether the stream is stuck, at most; 0 if it cannot be, or was saved by an
+        earlier version: then only those that decide on the scale do.
 
     Attributes
     ----------
@@ -189,7 +194,7 @@ class Learner:
         """Find what predicts rows best, some of them from a posterior without; `again` tells."""
         current, now = self.scale or 1.0, model.likelihood
         if self.wide:
-            self._restart = self._other_start(trial, model, rows)
+            self._restart = self._other_start(trial, model, rows, before.n_clusters)
         if self._restart is not None:
             self.scale = self._restart.scale
         else:
@@ -198,8 +203,14 @@ class Learner:
         totals = before.totals(now.n_located) + predicted.totals(now.n_located)
         self._found = now.relocated(totals).rescaled((self.scale or 1.0) / current)
 
-    def _other_start(self, trial: Trial, model: Model, rows: Batch) -> Start | None:
-        """Return a start with more clusters that predicts rows clearly better, all from nothing."""
+    def _other_start(
+        self, trial: Trial, model: Model, rows: Batch, n_clusters: int
+    ) -> Start | None:
+        """Return a start that predicts rows clearly better, all from nothing, if there is one.
+
+        From nothing, a larger concentration predicts better even where all clusters are known. So
+        it must also find more of them than the stream has.
+        """
         prior: Any = model.prior
         if len(starting(model)) == 1 or prior.concentration > FEW:
             return None
@@ -207,7 +218,7 @@ class Learner:
         guess = Model(prior, model.likelihood.rescaled(1.0 / current))
         rehearsal = Rehearsal(trial.absorb, guess, rows)
         best: Any = rehearsal.best()
-        if best.prior.concentration <= prior.concentration:
+        if best.prior.concentration <= prior.concentration or best.state.n_clusters <= n_clusters:
             return None
         lead, error = best.lead(rehearsal.end(rehearsal.begin(prior, current)))
         return best if lead > CLEAR * error else None

@@ -1,8 +1,9 @@
 """Short passes over some rows, from nothing, that tell where to start: concentration and scale.
 
 What clusters are like on the whole (words: their frequencies m) is taken, block by block, from the
-rows before the block. With m from the very rows that it predicts, a base measure under which no
-cluster can differ from m looks better than it is: short texts then end in a handful of clusters.
+rows before the block. The first block has none before it: it uses its own, and does not count. With
+m from the very rows that it predicts, a base measure under which no cluster can differ from m looks
+better than it is: short texts then end in a handful of clusters.
 
 The scale is the one that predicts the rows of the first blocks best, for every concentration that
 is tried. Concentrations are compared by the second half of the rows. At the start of a stream the
@@ -83,8 +84,6 @@ class Rehearsal:
         The base measure to begin with.
     rows : Batch
         Rows to look at.
-
-    The first block has to do with its own frequencies, and does not count.
     """
 
     def __init__(

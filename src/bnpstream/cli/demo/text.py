@@ -28,7 +28,7 @@ def run_text(out: Path, console: Console, as_json: bool) -> None:
     texts, source, folder = docstrings(), out / "docstrings.jsonl", out / "run"
     console.print(
         f"Clustering {len(texts):,} descriptions of functions and classes of the installed NumPy, "
-        "SciPy and\nscikit-learn in one pass, with default settings. The model sees text only.\n"
+        "SciPy and scikit-learn in one pass, with default settings. The model sees text only.\n"
     )
     lines = [orjson.dumps({"id": one.name, "text": one.text}) for one in texts]
     source.write_bytes(b"\n".join(lines) + b"\n")
