@@ -136,6 +136,14 @@ def test_a_stream_that_began_with_one_topic_comes_back(monkeypatch):
     assert (back > scores() + 0.02).all()
 
 
+def test_a_stream_that_knows_its_clusters_is_not_started_anew():
+    """From nothing, a larger concentration predicts its rows better: it finds known ones sooner."""
+    rows = drawn(2000, 30, 25, 20, 2)[0]
+    model = StreamingMixture(dirichlet_process(100.0).learning()).fit(rows)
+    assert model.prior_.concentration < 8.0
+    assert model.n_clusters_ < 60
+
+
 def test_learners_saved_by_earlier_versions_stay_as_they_were():
     saved = {"learner": {"n_first": 500, "scale": 2.0, "n_next": 1000}}
     old = Learner.load_from(saved, {}, DirichletMultinomial(1.0), 4)
