@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from bnpstream.inference import adf
-from bnpstream.kernels.measures.rules import make_space
+from bnpstream.kernels.measures.rules import make_space, weights_of
 from bnpstream.kernels.passes import steps as compiled
 from bnpstream.kernels.passes.kinds import make_scratch, score
 
@@ -56,7 +56,8 @@ def _respond(kernel, clusters, cache, i, options):
     scratch = make_scratch(kernel.rows, i, i + 1, clusters.masses.size)
     space, cut = make_space(kernel.prior, clusters.masses.size), options.log_min_responsibility
     most = options.most_responsibilities
-    rule, weights = compiled.weigh(kernel.prior, clusters, space)
+    weights = weights_of(kernel.prior, clusters, space)
+    rule = compiled.weigh(kernel.prior, clusters, space)
     candidates = score(
         cache, kernel.likelihood, clusters, kernel.rows, i, weights, rule, cut, most, scratch
     )

@@ -9,7 +9,7 @@ import naive
 from bnpstream import DiagonalGaussian, StreamingMixture
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import TOTAL_MASS
-from bnpstream.kernels.measures.rules import make_space, rule_of
+from bnpstream.kernels.measures.rules import make_space, rule_of, weights_of as where_weights_are
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, log_joint
 from bnpstream.priors import GeneralizedGamma
@@ -107,14 +107,15 @@ def _make_space(prior, capacity):
 
 
 @njit
-def _rule_of(prior, clusters, space):
-    return rule_of(prior, clusters, space)
+def _weights_of(prior, clusters, space):
+    rule_of(prior, clusters, space)
+    return where_weights_are(prior, clusters, space)
 
 
 def weights_of(prior, posteriors):
     """Return the weights of posteriors one after the other, from one memory."""
     space = _make_space(prior, posteriors[0].masses.size)
-    return [_rule_of(prior, clusters, space)[1].copy() for clusters in posteriors]
+    return [_weights_of(prior, clusters, space).copy() for clusters in posteriors]
 
 
 def test_what_is_remembered_follows_the_posterior():

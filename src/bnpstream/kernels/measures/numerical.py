@@ -44,6 +44,7 @@ from bnpstream.kernels.measures.rules import (
     make_space,
     newton_step,
     rule_of,
+    weights_of,
 )
 
 
@@ -83,7 +84,7 @@ def _make_space(prior, capacity):  # type: ignore[no-untyped-def]
         np.empty((2, capacity, DEGREE + 1)),
         np.empty((2, capacity, DEGREE + 1)),
         np.empty(DEGREE + 1),
-        np.empty(capacity),
+        np.zeros(capacity),
     )
 
 
@@ -160,4 +161,9 @@ def _rule_of(prior, clusters, space):  # type: ignore[no-untyped-def]
             excess = weights[k] / clusters.masses[k]
     for k in range(K if excess > 1.0 else 0):
         weights[k] /= excess
-    return Rule(0.0, new / excess, math.log(total / excess), mode), weights
+    return Rule(0.0, new / excess, math.log(total / excess), mode)
+
+
+@specialize(weights_of, NumericalParameters)
+def _weights_of(prior, clusters, space):  # type: ignore[no-untyped-def]
+    return space.weights

@@ -73,8 +73,14 @@ def make_space(prior: Any, capacity: int) -> Any:
 
 
 @singledispatch
-def rule_of(prior: Any, clusters: Clusters, space: Any) -> tuple[Rule, Floats]:
-    """Return the prior's rule given the posterior, and the w_k, none of which is above S_k."""
+def rule_of(prior: Any, clusters: Clusters, space: Any) -> Rule:
+    """Return the prior's rule given the posterior, for `weights_of` as they are then."""
+    raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
+
+
+@singledispatch
+def weights_of(prior: Any, clusters: Clusters, space: Any) -> Floats:
+    """Return where the w_k are, none of which is above S_k, as soon as `rule_of` has returned."""
     raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
 
 
@@ -134,6 +140,7 @@ def discounting(parameters: type) -> Callable[[Callable[..., Any]], Callable[...
     """
     specialize(make_space, parameters)(_nothing)
     specialize(rule_of, parameters, inline=True)(_discounted)
+    specialize(weights_of, parameters, inline=True)(_masses)
     return specialize(new_weight, parameters)
 
 
@@ -151,7 +158,11 @@ def _discounted(prior, clusters, space):  # type: ignore[no-untyped-def]
         s1 += max(masses[k + 1] - discount, 0.0)
         s2 += max(masses[k + 2] - discount, 0.0)
         s3 += max(masses[k + 3] - discount, 0.0)
-    return Rule(discount, new, math.log((s0 + s1) + (s2 + s3)), log_auxiliary), masses
+    return Rule(discount, new, math.log((s0 + s1) + (s2 + s3)), log_auxiliary)
+
+
+def _masses(prior, clusters, space):  # type: ignore[no-untyped-def]
+    return clusters.masses
 
 
 @inlined

@@ -121,11 +121,11 @@ def change_of_shares(old: Any, new: Any, i: int) -> float:
 
 
 @inlined
-def line_of(sites: LatentSites, rows: Any, i: int, c: int) -> Any:
-    """Return what row i has added to the c-th cluster of its site (a view)."""
+def line_of(sites: LatentSites, rows: Any, i: int, c: int) -> tuple[int, int]:
+    """Return where sites.lines has what row i has added to the c-th cluster of its site."""
     columns = n_columns(rows, i)
     start = sites.line_ptr[i] + c * columns
-    return sites.lines[start : start + columns]
+    return start, start + columns
 
 
 @specialize(absorb, LatentSites)
@@ -138,7 +138,8 @@ def _absorb_lines(  # type: ignore[no-untyped-def]
     if sites.line_ptr[i] + wanted > sites.lines.size:
         return wanted
     for c in range(kept):
-        k, q, line = slots[c], shares[c], line_of(sites, rows, i, c)
+        k, q, (start, stop) = slots[c], shares[c], line_of(sites, rows, i, c)
+        line = sites.lines[start:stop]
         contribution_of(likelihood, clusters.table, rows, i, k, entries, line)
         add_line(cache, likelihood, clusters, rows, i, k, weight * q, line, entries)
         clusters.log_vacancy[k] += weight * log_vacancy_of(q)
@@ -153,7 +154,8 @@ def _take_out_lines(  # type: ignore[no-untyped-def]
 ):
     weight, first = rows.weights[i], sites.indptr[i]
     for j in range(first, sites.indptr[i + 1]):
-        k, share, line = sites.slots[j], sites.shares[j], line_of(sites, rows, i, j - first)
+        k, share, (start, stop) = sites.slots[j], sites.shares[j], line_of(sites, rows, i, j - first)
+        line = sites.lines[start:stop]
         if k != GONE:
             take_out_line(cache, likelihood, clusters, rows, i, k, weight * share, line, entries)
             vacancy = clusters.log_vacancy[k] - weight * log_vacancy_of(share)
@@ -177,14 +179,17 @@ def share_moved(old: LatentSites, new: LatentSites, rows: Any, i: int) -> float:
         if old.slots[j] == GONE:
             continue
         was_there = True
-        gone = line_of(old, rows, i, j - old.indptr[i])
+        start, stop = line_of(old, rows, i, j - old.indptr[i])
+        gone = old.lines[start:stop]
         total += old.shares[j] * absolute_sum(gone)
         for c in range(new.indptr[i], new.indptr[i + 1]):
             if new.slots[c] == old.slots[j]:
-                come = line_of(new, rows, i, c - new.indptr[i])
+                first, last = line_of(new, rows, i, c - new.indptr[i])
+                come = new.lines[first:last]
                 stayed += in_common(old.shares[j], gone, new.shares[c], come)
     for c in range(new.indptr[i], new.indptr[i + 1]):
-        total += new.shares[c] * absolute_sum(line_of(new, rows, i, c - new.indptr[i]))
+        start, stop = line_of(new, rows, i, c - new.indptr[i])
+        total += new.shares[c] * absolute_sum(new.lines[start:stop])
     return 1.0 - stayed / total if was_there and total > 0.0 else 0.0
 
 

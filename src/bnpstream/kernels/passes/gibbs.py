@@ -14,7 +14,7 @@ from bnpstream.kernels.arrays import (
     Integers,
 )
 from bnpstream.kernels.jit.decorators import entry, inner
-from bnpstream.kernels.measures.rules import make_space
+from bnpstream.kernels.measures.rules import make_space, weights_of
 from bnpstream.kernels.passes.kinds import add_row, make_scratch, score, take_out_row
 from bnpstream.kernels.passes.steps import (
     NEGLIGIBLE,
@@ -59,6 +59,7 @@ def sweep(
     """
     capacity, n, start = clusters.masses.size, assignments.size, reached[0]
     scratch, space = make_scratch(rows, start, n, capacity), make_space(prior, capacity)
+    weights = weights_of(prior, clusters, space)
     for i in range(start, n):
         reached[0] = i
         if clusters.counters[N_CLUSTERS] + 1 == capacity:
@@ -73,7 +74,7 @@ def sweep(
                 for j in range(n):
                     if assignments[j] == moved:
                         assignments[j] = old
-        rule, weights = weigh(prior, clusters, space)
+        rule = weigh(prior, clusters, space)
         candidates = score(
             cache, likelihood, clusters, rows, i, weights, rule, NEGLIGIBLE, NO_LIMIT, scratch
         )

@@ -31,11 +31,11 @@ NEGLIGIBLE = -45.0
 
 
 @inlined
-def weigh(prior: Any, clusters: Clusters, space: Any) -> tuple[Rule, Floats]:
-    """Return the prior's rule and the weights; where no row is left, the next one opens."""
+def weigh(prior: Any, clusters: Clusters, space: Any) -> Rule:
+    """Return the prior's rule; where no row is left, the next one opens."""
     if clusters.totals[TOTAL_MASS] > NO_MASS:
         return rule_of(prior, clusters, space)
-    return Rule(np.inf, 1.0, 0.0, clusters.totals[LOG_AUXILIARY]), clusters.masses
+    return Rule(np.inf, 1.0, 0.0, clusters.totals[LOG_AUXILIARY])
 
 
 @inner

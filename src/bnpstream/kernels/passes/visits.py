@@ -22,12 +22,13 @@ from bnpstream.kernels.arrays import (
     TOTAL_MASS,
     Clusters,
     Events,
+    Floats,
     Integers,
     Options,
     Trace,
 )
 from bnpstream.kernels.jit.decorators import entry, inlined, inner
-from bnpstream.kernels.measures.rules import make_space
+from bnpstream.kernels.measures.rules import make_space, weights_of
 from bnpstream.kernels.passes.contributions import absorb, change_of, take_out
 from bnpstream.kernels.passes.kinds import make_scratch, move_cluster, score
 from bnpstream.kernels.passes.steps import fits, make_fit, respond, weigh
@@ -168,12 +169,55 @@ def visit(
     `lengthened` by before the next row, or 0; that row may be taken out already (reached[IS_OUT]),
     and it may need so many more numbers for what it adds (reached[MORE_LINES]).
 
+    """
+    capacity = clusters.masses.size
+    scratch = make_scratch(rows, reached[NEXT_ROW], stop, capacity)
+    space = make_space(prior, capacity)
+    weights = weights_of(prior, clusters, space)
+    return visit_with(
+        prior,
+        likelihood,
+        clusters,
+        cache,
+        rows,
+        old,
+        new,
+        reached,
+        stop,
+        options,
+        trace,
+        events,
+        scratch,
+        space,
+        weights,
+    )
+
+
+@inner
+def visit_with(
+    prior: Any,
+    likelihood: Any,
+    clusters: Clusters,
+    cache: Any,
+    rows: Any,
+    old: Any,
+    new: Any,
+    reached: Integers,
+    stop: int,
+    options: Options,
+    trace: Trace,
+    events: Events,
+    scratch: Any,
+    space: Any,
+    weights: Floats,
+) -> int:
+    """Visit rows as `visit` does; all arrays are its caller's, so that none is counted.
+
     A row may open a cluster, and slot K must stay free for the next new one; it may write K + 1
     entries of its site and as many events.
     """
-    capacity, start = clusters.masses.size, reached[NEXT_ROW]
-    scratch, space = make_scratch(rows, start, stop, capacity), make_space(prior, capacity)
-    for i in range(start, stop):
+    capacity = clusters.masses.size
+    for i in range(reached[NEXT_ROW], stop):
         reached[NEXT_ROW] = i
         slots = clusters.counters[N_CLUSTERS] + 1
         if (
@@ -194,7 +238,7 @@ def visit(
                 take_out(old, likelihood, clusters, cache, rows, i, scratch.entries)
                 reached[IS_OUT] = 1
             home = home_of(clusters, i, old, options.dead_mass)
-        rule, weights = weigh(prior, clusters, space)
+        rule = weigh(prior, clusters, space)
         cut, most = options.log_min_responsibility, options.most_responsibilities
         candidates = score(cache, likelihood, clusters, rows, i, weights, rule, cut, most, scratch)
         kept, log_evidence, opens, novelty = respond(candidates, options, scratch)
