@@ -15,8 +15,8 @@ ENTRIES = 2**19
 """Words of the rows that are kept, at most."""
 VECTORS = 2048
 """Rows of vectors that are kept, at most."""
-PENDING = 64
-"""Calls whose rows are put away at a time."""
+PENDING, WAITING = 64, 0.125
+"""Calls whose rows are put away at a time, or how much of the room for rows these take."""
 MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 """Constants of splitmix64."""
 
@@ -179,7 +179,8 @@ class Memory:
             numbers, ids = numbers[chosen], ids[chosen]
             kept = Vectors.of_batch(batch.chosen(chosen))
         self._pending.append((numbers, ids.copy(), kept))
-        if len(self._pending) == PENDING or kept.fullness > 1.0 / PENDING:
+        waiting = sum(rows.fullness for _, _, rows in self._pending)
+        if len(self._pending) == PENDING or waiting > WAITING:
             self._put_away()
 
     def _stays(self, numbers: Integers) -> NDArray[np.bool_]:
