@@ -9,7 +9,7 @@ import naive
 from bnpstream import DiagonalGaussian, StreamingMixture
 from bnpstream.inference import adf
 from bnpstream.kernels.arrays import TOTAL_MASS
-from bnpstream.kernels.measures.rules import make_space, rule_of, weights_of as where_weights_are
+from bnpstream.kernels.measures.rules import make_space, rule_of, weights_of
 from bnpstream.likelihoods import DirichletMultinomial
 from bnpstream.mixture import Model, log_joint
 from bnpstream.priors import GeneralizedGamma
@@ -107,15 +107,15 @@ def _make_space(prior, capacity):
 
 
 @njit
-def _weights_of(prior, clusters, space):
+def _weights(prior, clusters, space):
     rule_of(prior, clusters, space)
-    return where_weights_are(prior, clusters, space)
+    return weights_of(prior, clusters, space)
 
 
-def weights_of(prior, posteriors):
+def weights_in_turn(prior, posteriors):
     """Return the weights of posteriors one after the other, from one memory."""
     space = _make_space(prior, posteriors[0].masses.size)
-    return [_weights_of(prior, clusters, space).copy() for clusters in posteriors]
+    return [_weights(prior, clusters, space).copy() for clusters in posteriors]
 
 
 def test_what_is_remembered_follows_the_posterior():
@@ -136,9 +136,9 @@ def test_what_is_remembered_follows_the_posterior():
         first._replace(totals=later),
         first,
     ]
-    found = weights_of(parameters, posteriors)
+    found = weights_in_turn(parameters, posteriors)
     for clusters, weights in zip(posteriors, found, strict=True):
-        assert weights[:K].tobytes() == weights_of(parameters, [clusters])[0][:K].tobytes()
+        assert weights[:K].tobytes() == weights_in_turn(parameters, [clusters])[0][:K].tobytes()
     for k in range(1, 4):
         assert not np.array_equal(found[k][:K], found[0][:K])
 

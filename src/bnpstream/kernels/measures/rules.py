@@ -342,7 +342,8 @@ def _pitman_yor(prior, clusters):  # type: ignore[no-untyped-def]
 def log_prior_weights(prior: Any, clusters: Clusters, out: Floats) -> float:
     """Fill out[:K + 1] with normalised log weights and return the log auxiliary variable."""
     K = clusters.counters[N_CLUSTERS]
-    rule, weights = rule_of(prior, clusters, make_space(prior, clusters.masses.size))
+    space = make_space(prior, clusters.masses.size)
+    rule, weights = rule_of(prior, clusters, space), weights_of(prior, clusters, space)
     for k in range(K):
         out[k] = log_weight(weights[k] - rule.discount, rule)
     out[K] = log_weight(rule.new, rule)

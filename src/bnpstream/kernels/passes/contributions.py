@@ -154,7 +154,8 @@ def _take_out_lines(  # type: ignore[no-untyped-def]
 ):
     weight, first = rows.weights[i], sites.indptr[i]
     for j in range(first, sites.indptr[i + 1]):
-        k, share, (start, stop) = sites.slots[j], sites.shares[j], line_of(sites, rows, i, j - first)
+        k, share = sites.slots[j], sites.shares[j]
+        start, stop = line_of(sites, rows, i, j - first)
         line = sites.lines[start:stop]
         if k != GONE:
             take_out_line(cache, likelihood, clusters, rows, i, k, weight * share, line, entries)

@@ -168,7 +168,6 @@ def visit(
     Room is that of the arrays, and that of a budget. Return the entries that the table has to be
     `lengthened` by before the next row, or 0; that row may be taken out already (reached[IS_OUT]),
     and it may need so many more numbers for what it adds (reached[MORE_LINES]).
-
     """
     capacity = clusters.masses.size
     scratch = make_scratch(rows, reached[NEXT_ROW], stop, capacity)
