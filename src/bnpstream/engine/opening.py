@@ -44,11 +44,11 @@ def opening(stream: "Stream") -> window.Schedule | None:
     return window.Schedule(None, SWEEPS, settings.tol)
 
 
-def settle_first(stream: "Stream") -> window.Merges:
+def settle_first(stream: "Stream") -> window.Settled:
     """Sweep the first rows, merge and split their clusters; return what became of these."""
     events = list(_settled(stream))
     stream.window.freeze(stream.window.n_rows)
-    return window.Merges(events)
+    return window.Settled(events)
 
 
 def _settled(stream: "Stream") -> Iterator[Event]:

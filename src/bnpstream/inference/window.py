@@ -58,6 +58,12 @@ class Splits(NamedTuple):
     events: list[Event]
 
 
+class Settled(NamedTuple):
+    """Clusters opened, merged, split and emptied while the first rows of a stream were settled."""
+
+    events: list[Event]
+
+
 class Progress(NamedTuple):
     """How much of a revisit is done."""
 
@@ -80,7 +86,7 @@ class Progress(NamedTuple):
         return self
 
 
-Outcome = Record | ep.Epoch | Merges | Splits
+Outcome = Record | ep.Epoch | Merges | Splits | Settled
 
 
 def run(
