@@ -27,7 +27,8 @@ class ModelOptions:
     tilt: float | None = option("Tilt tau, for nig and ngg.", "1")
     likelihood: str | None = option(
         "Distribution of rows within a cluster: auto, multinomial, bursty (documents that repeat "
-        "their words), gaussian, diagonal, spherical, poisson, bernoulli or categorical; for "
+        "their words), gaussian, diagonal, spherical, directional (vectors of length 1), scaled "
+        "(a spherical Gaussian with a scale per row), poisson, bernoulli or categorical; for "
         "texts multinomial or bursty.",
         "multinomial for counts and texts, else auto",
     )
