@@ -100,16 +100,9 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Every figure of benchmarks/README.md, one after the other; all numbers go to $(FIGURES).
-FIGURES := bench-out
-BENCHMARKS := memory_floor reading feed raw_text around threads cores scale state_memory parallel_ep window_memory vocabulary records brokers serving changing_topics gaussian_sets gaussian_stream newsgroups short_texts bursty embeddings vector_speed no_options choosing peers dask_stream scaling
-
+# All benchmarks, one after the other: numbers to bench-out, what is printed to benchmarks/figures.md.
 bench: $(BENCH_READY)
-	mkdir -p $(FIGURES)
-	set -e; for name in $(BENCHMARKS); do \
-		echo "== $$name"; \
-		$(BIN)/python benchmarks/$$name.py --json $(FIGURES)/$$name.json; \
-	done
+	$(BIN)/python benchmarks/run_all.py --out bench-out
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
