@@ -17,7 +17,7 @@ release = version = __version__
 root_doc = "docs/index"
 include_patterns = [
     *("*.md", "docs/**.md", "docs/generated/**"),
-    *("benchmarks/README.md", "papers/*/README.md", "tests/**/README.md"),
+    *("benchmarks/*.md", "papers/*/README.md", "tests/**/README.md"),
 ]
 extensions = [
     "myst_parser",

@@ -4,8 +4,8 @@ from itertools import product
 from typing import Any
 
 from bnpstream.plots.style import BLUE, ORANGE, tidy
-from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
 from tank2015.beyond_streams import STREAMS, paper_prior, parts, streamed
+from tank2015.differences import ahead, beyond_noise, from_zero, signed, text_of
 from tank2015.showing import Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
@@ -83,7 +83,7 @@ def report(found: Results, show: Show) -> list[Claim]:
             "prior",
             "documents between merges",
             "log odds above",
-            "nats a document",
+            "nats per document",
             "clusters",
             "seconds",
             "ahead of never",
@@ -113,7 +113,7 @@ def _draw(levels: Any, never: Any, merged: Any, costs: Any, show: Show) -> None:
             clusters += [merged[stream, prior, odds, every, "clusters"] for odds in levels]
             row[0].errorbar(places, *zip(*leads, strict=True), capsize=2, **style, label=label)
             row[1].plot(places, [values.mean() for values in clusters], **style)
-        row[0].set_ylabel("ahead of no merges,\nnats a document")
+        row[0].set_ylabel("ahead of no merges,\nnats per document")
         row[1].set_ylabel("clusters")
         from_zero(row[1])
         for ax in row:
@@ -132,7 +132,7 @@ def _draw(levels: Any, never: Any, merged: Any, costs: Any, show: Show) -> None:
 def _claims(highest: float, costs: Any, never: Any, merged: Any) -> list[Claim]:
     def said(odds: float, every: int) -> str:
         return "; ".join(
-            f"{title}, {prior}: {text_of(costs[stream, prior, odds, every])} nats a document, "
+            f"{title}, {prior}: {text_of(costs[stream, prior, odds, every])} nats per document, "
             f"{never[stream, prior, 'clusters'].mean():.0f} to "
             f"{merged[stream, prior, odds, every, 'clusters'].mean():.0f} clusters"
             for stream, title in STREAMS.items()

@@ -6,8 +6,8 @@ import numpy as np
 
 from bnpstream import GeneralizedGamma
 from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, stream_axes
-from tank2015.beyond_showing import ahead, signed, text_of
 from tank2015.beyond_streams import parts, streamed
+from tank2015.differences import ahead, signed, text_of
 from tank2015.modelling import thin
 from tank2015.printed_rule import PrintedGeneralizedGamma, total_probability
 from tank2015.showing import Claim, Show, spread
@@ -88,7 +88,7 @@ def report(found: Results, show: Show) -> list[Claim]:
             "formula",
             "a",
             "tau",
-            "nats a document",
+            "nats per document",
             "ahead of corrected",
             "clusters",
             f"all partitions of {FEW}",
@@ -121,7 +121,7 @@ def report(found: Results, show: Show) -> list[Claim]:
             "n - sigma K; streams of a = 1, 10, 100 with the same a tau^sigma, one prior, get "
             f"{clusters} clusters, and {numbers[1.0, False]['clusters'].mean():.0f} with the "
             "corrected one; the printed one is ahead by "
-            f"{', '.join(text_of(leads[a]) for a, _ in TWINS)} nats a document; the paper's grid "
+            f"{', '.join(text_of(leads[a]) for a, _ in TWINS)} nats per document; the paper's grid "
             "chose a = 1, where the error does least",
             all(abs(totals[a, True] - 1.0) < 1e-6 for a, _ in TWINS),
         )

@@ -14,7 +14,7 @@ from bnpstream.inference.response import Settings
 from bnpstream.mixture import MixtureState, Model
 from bnpstream.mixture.predict import log_joint
 from bnpstream.plots.style import GREEN, PURPLE, tidy
-from tank2015.beyond_showing import ahead, beyond_noise, from_zero, signed, text_of
+from tank2015.differences import ahead, beyond_noise, from_zero, signed, text_of
 from tank2015.exact_update import (
     UPDATES,
     ProjectedState,
@@ -156,7 +156,7 @@ def report(found: Results, show: Show) -> list[Claim]:
             )
     show.table(
         "updates",
-        ("rows", "update of q(theta)", "nats a row", "ahead of mean field", "clusters"),
+        ("rows", "update of q(theta)", "nats per row", "ahead of mean field", "clusters"),
         rows,
         f"Section 3 of the paper and section 1 of the supplement: {found.settings.update_rows} "
         f"rows, as many held out, {found.settings.n_orders} sets each; NIG, epsilon .5. Exact "
@@ -186,7 +186,7 @@ def report(found: Results, show: Show) -> list[Claim]:
             f"predictive of the next document is {means['exact']:.4f} nats from the exact "
             f"posterior's with the exact update and {means[FIELD]:.4f} with mean field, difference "
             f"{text_of(farther, 4)}; mean field is nearer in {share:.0%} of "
-            f"{len(divergence[FIELD])} sets. Held-out nats a row that the exact update is ahead: "
+            f"{len(divergence[FIELD])} sets. Held-out nats per row that the exact update is ahead: "
             + ", ".join(f"{data} {text_of(leads[data, 'exact'])}" for data in SETS)
             + (f"; beyond the noise for {', '.join(real)}" if real else "; within the noise"),
             not (farther[0] > 0 and beyond_noise(farther)),

@@ -19,7 +19,10 @@ PAPER: dict[tuple[str, str], tuple[str, str]] = {
     ("Gibbs", "dp"): ("-342,164 ± 11", "119 ± 0.3"),
     ("Gibbs", "nig"): ("-341,468 ± 338", "128 ± 1.3"),
 }
-PAPER_LEVELS = {key: float(text.split()[0].replace(",", "")) for key, (text, _) in PAPER.items()}
+PAPER_LEVELS, PAPER_ERRORS = (
+    {key: float(text.split(" ± ")[part].replace(",", "")) for key, (text, _) in PAPER.items()}
+    for part in (0, 1)
+)
 PAPER_SECONDS = {"ADF": "220", "Gibbs": "160"}
 METHODS = ("ADF", "EP", "Gibbs")
 OURS = {

@@ -6,10 +6,11 @@ import numpy as np
 
 from bnpstream.plots import plot_weights
 from bnpstream.plots.style import BLUE, stream_axes
+from tank2015.differences import ahead, text_of
 from tank2015.modelling import COLOURS
 from tank2015.nyt_runs import MODELS, describe, stream, tune
 from tank2015.showing import WHOLE, Claim, Show
-from tank2015.steps import Results, lead
+from tank2015.steps import Results
 
 LINES = {
     "dp": ("--", COLOURS["dp"]),
@@ -17,6 +18,7 @@ LINES = {
     "learnt": (":", COLOURS["ours"]),
 }
 PAPER_MODELS = ("dp", "nig")
+UNFIT = "not judged, as a tau^sigma = 1000 was meant for forty times as many documents"
 TITLES = {
     "nyt8447": "8 447 articles in place of the UCI corpus",
     "drawn": "a drawn corpus of the size of the paper's",
@@ -59,7 +61,7 @@ def _draw_stream(found: Results, corpus: str, show: Show) -> None:
     for ax in (left, right):
         stream_axes(ax, curve["rows"][-1])
         ax.set_xlabel("documents streamed")
-    left.set_ylabel("log predictive,\nnats a held-out word")
+    left.set_ylabel("log predictive,\nnats per held-out word")
     right.set_ylabel("clusters")
     right.set_ylim(bottom=0)
     right.yaxis.set_major_formatter(WHOLE)
@@ -134,10 +136,10 @@ def tabulate(found: Results, corpus: str, show: Show) -> None:
         (
             "model",
             "log predictive",
-            "nats a word",
+            "nats per word",
             "clusters",
             "of fewer than 10 documents",
-            "documents a second",
+            "documents per second",
         ),
         rows,
         f"{corpus}: of {documents[0]:,} documents {documents[1]:,} are left, of {words[0]:,} words "
@@ -157,19 +159,19 @@ def claims(found: Results, corpus: str) -> list[Claim]:
         )
         for model in PAPER_MODELS
     }
-    said, leads = lead(ends["nig"] - ends["dp"])
+    lead = ahead(ends["nig"], ends["dp"])
     clusters = {model: curve["clusters"][-1] for model, curve in curves.items()}
     small = {model: curve["small"][-1] for model, curve in curves.items()}
     extra, extra_small = (one["nig"] - one["dp"] for one in (clusters, small))
     n_tuned = found.one(describe, corpus=corpus)["tuned"]
     best = {model: found.one(tune, corpus=corpus, prior=model)["best"] for model in PAPER_MODELS}
     made = [
-        Claim.of(
+        Claim.ahead(
             f"NIG attains a superior predictive log-likelihood ({corpus}).",
             "Figure 4, left",
-            f"ahead of DP by {said} at the end; ahead at {int((gaps > 0).sum())} of "
-            f"{len(gaps)} looks",
-            leads,
+            f"ahead of DP by {text_of(lead, 0)} nats at the end; ahead at {int((gaps > 0).sum())} "
+            f"of {len(gaps)} looks",
+            [lead],
         ),
         Claim.of(
             f"NIG introduces many additional small clusters ({corpus}).",
@@ -179,13 +181,16 @@ def claims(found: Results, corpus: str) -> list[Claim]:
             extra > 0 and extra_small > 0.5 * extra,
         ),
         *_tails(runs, corpus),
-        Claim.of(
+    ]
+    if corpus == "nyt8447":
+        made = [Claim.reported(one.text, one.paper, f"{one.ours}; {UNFIT}") for one in made]
+    made.append(
+        Claim.reported(
             f"The grid chooses a = 1000 for DP, and a = 100, tau = 100 for NIG ({corpus}).",
             "Supplement, section 3.1: a tau^sigma = 1000 for both",
             f"a tau^sigma = {best['dp']:g} and {best['nig']:.4g}, on {n_tuned:,} documents",
-            all(abs(value / 1000 - 1) < 1e-6 for value in best.values()),
-        ),
-    ]
+        )
+    )
     if "topics" in runs["nig"]:
         made.append(_topics(runs["nig"], corpus))
     return made
@@ -211,18 +216,16 @@ def _tails(runs: Any, corpus: str) -> list[Claim]:
     middle = weights["dp"].size // 2
     tails = {model: float(one[middle:].sum()) for model, one in weights.items()}
     return [
-        Claim.of(
+        Claim.reported(
             f"The weights of NIG have a heavier tail ({corpus}).",
             "Figure 3 of the supplement",
             f"clusters of rank {middle + 1} and beyond hold {100 * tails['dp']:.2f}% (DP) and "
-            f"{100 * tails['nig']:.2f}% (NIG) of the documents",
-            tails["nig"] > tails["dp"],
+            f"{100 * tails['nig']:.2f}% (NIG) of the documents, in one order",
         ),
-        Claim.of(
+        Claim.reported(
             f"Weights of large and medium clusters are similar ({corpus}).",
             "Figure 3 of the supplement",
             f"the {top} largest differ by a factor of {apart:.2f} on average, rank by rank",
-            apart < 1.25,
         ),
     ]
 

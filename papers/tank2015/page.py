@@ -27,7 +27,16 @@ there as CSV too and every figure as SVG.
 The paper's IG is the normalized inverse Gaussian process, here NIG. Log-likelihoods are natural
 logarithms, summed over held-out documents, multinomial coefficient included. ± is one standard
 error.
+
+A claim that one thing is ahead of another holds if all differences are positive by more than two
+standard errors, and does not hold if one is negative by more. Otherwise it is *underpowered*: too
+few runs to tell; the row says what could have been seen. *Reported* are claims that nothing can
+refute ("about", "similar"), choices of a grid, times, and settings that do not fit the corpus.
 """
+
+
+STATES = ("underpowered", "reported")
+"""Verdicts that something is, and does not do."""
 
 
 def write_page(out: Path, names: Sequence[str]) -> None:
@@ -58,7 +67,8 @@ def _claims(found: list[Found]) -> str:
 
 def _plural(verdict: str, count: int) -> str:
     words = {"holds": "hold", "does not hold": "do not hold"}
-    return verdict if count == 1 else words.get(verdict, verdict)
+    verdict = verdict if count == 1 else words.get(verdict, verdict)
+    return f"{'is' if count == 1 else 'are'} {verdict}" if verdict in STATES else verdict
 
 
 def _experiment(out: Path, one: Found) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bnpstream import PitmanYor
 from bnpstream.plots.style import stream_axes
+from tank2015.differences import text_of
 from tank2015.modelling import (
     COLOURS,
     LINES,
@@ -137,7 +138,7 @@ def _draw(
         stream_axes(ax, marks[-1])
         ax.set_xlabel("documents streamed")
         ax.xaxis.set_major_formatter(WHOLE)
-    left.set_ylabel("log predictive,\nnats a held-out document")
+    left.set_ylabel("log predictive,\nnats per held-out document")
     right.set_ylabel("clusters")
     right.yaxis.set_major_formatter(WHOLE)
     left.plot([], [], "^", color="#555555", markersize=7, label="after EP")
@@ -182,63 +183,71 @@ def _claims(
     middle = len(marks) // 2
     last = {prior: curves[prior, "log_predictive"][:, -1].mean() for prior in NAMES}
     told_last = truth["log_predictive"][:, -1].mean()
+    off = {p: abs(curves[p, "clusters"][:, -1] - truth["clusters"][:, -1]) for p in NAMES}
+    off_after = {p: abs(after[p, "clusters"] - truth["clusters"][:, -1]) for p in NAMES}
     clusters = {prior: curves[prior, "clusters"][:, -1].mean() for prior in NAMES}
     true_clusters = truth["clusters"][:, -1].mean()
     behind = (told_last - last["nig"]) / n_held_out
     early = (told_last - curves["nig", "log_predictive"][:, 0].mean()) / n_held_out
-    gains = {prior: after[prior, "log_predictive"].mean() - last[prior] for prior in NAMES}
+    gains = {
+        p: mean_and_error(after[p, "log_predictive"] - curves[p, "log_predictive"][:, -1])
+        for p in NAMES
+    }
     ep_clusters = {prior: after[prior, "clusters"].mean() for prior in NAMES}
     best = {prior: found.one(tune, prior=prior)["best"] for prior in NAMES}
     return [
-        Claim.of(
+        Claim.reported(
             "DP and NIG perform similarly for small n.",
             "Figure 2, left",
-            f"NIG ahead by {mean_lead[0]:+.3f} nats a document after {marks[0]:,} documents, "
+            f"NIG ahead by {mean_lead[0]:+.3f} nats per document after {marks[0]:,} documents, "
             f"{mean_lead[-1]:+.3f} after {marks[-1]:,}",
-            abs(mean_lead[0]) < 0.5 * abs(mean_lead[-1]),
         ),
-        Claim.of(
+        Claim.ahead(
             "As data increase, NIG gives an increasingly better fit: log-likelihood.",
             "Figure 2, left",
             f"lead of NIG {mean_lead[0]:+.3f}, {mean_lead[middle]:+.3f}, {mean_lead[-1]:+.3f} nats "
-            f"a document after {marks[0]:,}, {marks[middle]:,}, {marks[-1]:,}",
-            bool(mean_lead[0] < mean_lead[middle] < mean_lead[-1] and (lead[:, -1] > 0).all()),
+            f"per document after {marks[0]:,}, {marks[middle]:,}, {marks[-1]:,}, with the strengths "
+            "of the paper's grid, each at its own threshold; [beyond](#beyond) has both tuned",
+            [
+                mean_and_error(lead[:, middle] - lead[:, 0]),
+                mean_and_error(lead[:, -1] - lead[:, middle]),
+                mean_and_error(lead[:, -1]),
+            ],
+            unit="nats per document",
         ),
-        Claim.of(
+        Claim.ahead(
             "As data increase, NIG gives an increasingly better fit: number of clusters.",
             "Figure 2, right",
             f"{clusters['dp']:.0f} (DP) and {clusters['nig']:.0f} (NIG) of {true_clusters:.0f}",
-            abs(clusters["nig"] - true_clusters) < abs(clusters["dp"] - true_clusters),
+            [mean_and_error(off["dp"] - off["nig"])],
+            unit="clusters",
         ),
         Claim.of(
             "One pass of ADF comes close to the baseline that knows the labels, in spite of the "
             "wrong prior.",
             "Figure 2, left",
-            f"{behind:.2f} nats a document behind it, of {-told_last / n_held_out:.1f}; "
+            f"{behind:.2f} nats per document behind it, of {-told_last / n_held_out:.1f}; "
             f"{early:.2f} behind after {marks[0]:,} documents",
             behind < 0.01 * -told_last / n_held_out,
         ),
-        Claim.of(
+        Claim.ahead(
             "EP improves the predictions of both.",
             "Figure 2, left, triangles",
-            f"{gains['dp']:+.0f} (DP) and {gains['nig']:+.0f} (NIG) nats over "
+            f"{text_of(gains['dp'], 0)} (DP) and {text_of(gains['nig'], 0)} (NIG) nats over "
             f"{n_held_out:,} documents",
-            min(gains.values()) > 0,
+            list(gains.values()),
         ),
-        Claim.of(
+        Claim.ahead(
             "EP improves the match of the number of clusters for both.",
             "Figure 2, right, triangles",
             f"{clusters['dp']:.0f} to {ep_clusters['dp']:.0f} (DP), {clusters['nig']:.0f} to "
             f"{ep_clusters['nig']:.0f} (NIG), {true_clusters:.0f} in truth",
-            all(
-                abs(ep_clusters[prior] - true_clusters) < abs(clusters[prior] - true_clusters)
-                for prior in NAMES
-            ),
+            [mean_and_error(off[prior] - off_after[prior]) for prior in NAMES],
+            unit="clusters",
         ),
-        Claim.of(
+        Claim.reported(
             "The grid chooses a = 100 for DP, and a = 1, tau = 1000 for NIG.",
             "Supplement, section 3.1: a tau^sigma = 100 and 31.6",
             f"a tau^sigma = {best['dp']:g} and {best['nig']:.3g}",
-            best["dp"] == 100 and abs(best["nig"] / 1000**0.5 - 1) < 1e-6,
         ),
     ]

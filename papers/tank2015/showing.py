@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,11 @@ from matplotlib.ticker import FuncFormatter
 
 from bnpstream.storage.files import write_atomically
 
-Verdict = Literal["holds", "does not hold", "cannot be tested here"]
+Verdict = Literal["holds", "does not hold", "underpowered", "reported", "cannot be tested here"]
+Difference = tuple[float, float]
+"""A mean and its standard error."""
+ERRORS = 2.0
+"""Standard errors from zero on which a difference is none of chance."""
 
 STYLE = {
     "font.size": 10,
@@ -43,6 +47,45 @@ class Claim(NamedTuple):
     def of(cls, text: str, paper: str, ours: str, holds: bool) -> "Claim":
         """Return a claim that was tested."""
         return cls(text, paper, ours, "holds" if holds else "does not hold")
+
+    @classmethod
+    def reported(cls, text: str, paper: str, ours: str) -> "Claim":
+        """Return a claim that is too vague to be judged, or depends on the machine or the grid."""
+        return cls(text, paper, ours, "reported")
+
+    @classmethod
+    def ahead(
+        cls,
+        text: str,
+        paper: str,
+        ours: str,
+        differences: Sequence[Difference],
+        needs: Callable[[Iterable[bool]], bool] = all,
+        unit: str = "nats",
+    ) -> "Claim":
+        """Return the claim that all of some differences are positive, or any of them.
+
+        It holds if they are by more than two standard errors. It does not if they are negative by
+        more. Otherwise there were too few runs to tell, and what could have been seen is said.
+
+        Examples
+        --------
+        >>> [Claim.ahead("", "", "", [(3.0, e)]).verdict for e in (1.0, 2.0)]
+        ['holds', 'underpowered']
+        >>> Claim.ahead("", "", "", [(3.0, 1.0), (-3.0, 1.0)]).verdict
+        'does not hold'
+        >>> Claim.ahead("", "", "", [(3.0, 1.0), (-3.0, 1.0)], any).verdict
+        'holds'
+        """
+        reach = [(mean, ERRORS * error if error == error else 0.0) for mean, error in differences]
+        if needs(mean > seen for mean, seen in reach):
+            return cls(text, paper, ours, "holds")
+        if not needs(mean >= -seen for mean, seen in reach):
+            return cls(text, paper, ours, "does not hold")
+        least = max(seen for mean, seen in reach if abs(mean) <= seen)
+        digits = 0 if least >= 10 else 2
+        said = f"{ours}; less than {least:,.{digits}f} {unit} could not have been seen"
+        return cls(text, paper, said, "underpowered")
 
 
 class Exhibit(NamedTuple):

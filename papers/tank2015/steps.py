@@ -74,23 +74,6 @@ def mean_and_error(values: Any) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
-def lead(differences: Any) -> tuple[str, bool]:
-    """Say by how much one thing is ahead of another, and whether it is: not within two errors.
-
-    Examples
-    --------
-    >>> lead([3.0, 5.0, 4.0])
-    ('+4 ± 1 nats', True)
-    >>> lead([3.0, -5.0, 4.0])
-    ('+1 ± 3 nats (noise)', False)
-    """
-    mean, error = mean_and_error(differences)
-    if error != error:
-        return f"{mean:+,.0f} nats", mean > 0
-    noisy = abs(mean) < 2 * error
-    return f"{mean:+,.0f} ± {error:,.0f} nats" + noisy * " (noise)", mean > 0 and not noisy
-
-
 class Journal:
     """Keeps finished steps on disk while an experiment runs, a line of JSON each.
 

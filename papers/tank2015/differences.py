@@ -14,6 +14,12 @@ def ahead(one: Any, other: Any) -> tuple[float, float]:
     return mean_and_error(np.asarray(one) - np.asarray(other))
 
 
+def apart(one: Any, other: Any) -> tuple[float, float]:
+    """Return by how much one is ahead of another in orders of its own: mean and standard error."""
+    (mean, error), (other_mean, other_error) = mean_and_error(one), mean_and_error(other)
+    return mean - other_mean, float(np.hypot(error, other_error))
+
+
 def signed(mean: float, error: float, digits: int = 3) -> tuple[float, str]:
     """Return a cell of a table: a difference with its standard error."""
     value, text = spread(mean, error, digits)
