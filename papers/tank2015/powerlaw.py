@@ -206,8 +206,8 @@ def _claims(
             "As data increase, NIG gives an increasingly better fit: log-likelihood.",
             "Figure 2, left",
             f"lead of NIG {mean_lead[0]:+.3f}, {mean_lead[middle]:+.3f}, {mean_lead[-1]:+.3f} nats "
-            f"per document after {marks[0]:,}, {marks[middle]:,}, {marks[-1]:,}, with the strengths "
-            "of the paper's grid, each at its own threshold; [beyond](#beyond) has both tuned",
+            f"per document after {marks[0]:,}, {marks[middle]:,}, {marks[-1]:,}, with strengths of "
+            "the paper's grid, each at its own threshold; [beyond](#beyond) has both tuned",
             [
                 mean_and_error(lead[:, middle] - lead[:, 0]),
                 mean_and_error(lead[:, -1] - lead[:, middle]),
