@@ -554,6 +554,49 @@ def test_labels_do_not_change_before_topics_are_found_again(corpus):
     np.testing.assert_array_equal(model.predict_topics(texts), before)
 
 
+def test_asked_on_the_way_topics_are_those_of_a_stream_that_ended():
+    rows, labels = drawn(3900, seed=4)
+    model = StreamingMixture().partial_fit(rows)
+    ended = StreamingMixture().fit(rows)
+    assert model.stream_.topics.n_observations == 1000
+    np.testing.assert_array_equal(model.predict_topics(rows), ended.predict_topics(rows))
+    np.testing.assert_array_equal(model.topics_, ended.topics_)
+    assert adjusted_rand_score(labels, model.predict_topics(rows)) > 0.8
+
+
+def test_who_asked_when_does_not_matter_for_what_is_kept(tmp_path):
+    rows, _ = drawn(4500, seed=4)
+    splits = [700, 100, 700, 1500, 900, 600]
+    silent, asked = stream_of(rows, splits), StreamingMixture()
+    for a, b in pairwise(np.cumsum([0, *splits]).tolist()):
+        asked.partial_fit(rows[a:b])
+        assert asked.topics_.size > 1
+        assert set(asked.predict_topics(rows)) <= set(asked.topics_)
+    assert bits(asked) == bits(silent)
+    assert asked.lineage_ == silent.lineage_
+    np.testing.assert_array_equal(asked.finish().topics_, silent.finish().topics_)
+
+
+def test_topics_are_not_found_for_every_answer(monkeypatch):
+    rows, _ = drawn(3900, seed=4)
+    looked, search = [], topic_finder.TopicFinder.search
+
+    def watched(finder, posterior, *how):
+        looked.append(posterior.state.n_observations)
+        return search(finder, posterior, *how)
+
+    monkeypatch.setattr(topic_finder.TopicFinder, "search", watched)
+    model = StreamingMixture()
+    for start in range(0, 3900, 100):
+        model.partial_fit(rows[start : start + 100]).predict_topics(rows[:10])
+    assert sorted({n for n in looked if n >= 1000}) == [1000, 1500, 2300, 3500]
+    model.finish().predict_topics(rows[:10])
+    model.predict_topics(rows[:10])
+    assert looked[-2:] == [3500, 3900]
+    model.set_params(n_topics=3).partial_fit(rows[:1])
+    assert model.topics_.size == 3
+
+
 def test_groupings_are_numbered_by_size(corpus):
     sizes = np.bincount(grouped(units_of(corpus[0])).topics)
     assert (np.diff(sizes) <= 0).all()
@@ -565,7 +608,7 @@ def test_an_interrupted_search_is_made_up_for(corpus, monkeypatch):
     whole = bits(stream_of(rows, [1500]))
     model, search = StreamingMixture(), topic_finder.TopicFinder.search
 
-    def interrupt(finder, posterior, effort):
+    def interrupt(finder, posterior, before, effort):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(topic_finder.TopicFinder, "search", interrupt)

@@ -158,7 +158,7 @@ class Stream:
             self.settings, self._prior = settings, used
             self.schedule = settings.schedule(all_rows=all_rows)
             self._loops, self._provisional = Loops(settings), None
-            self.finder.n_topics, self.finder.granularity = settings.n_topics, settings.granularity
+            self.finder.set(settings.n_topics, settings.granularity)
             if prior is not None:
                 self._given_prior = prior
                 self._follow_prior()
@@ -566,14 +566,25 @@ class Stream:
     @property
     def topics(self) -> Topics:
         """Return the topics found last; of a stream too short for any, a throw-away search."""
+        stream = self._with_topics()
+        found = stream.finder.topics
+        if found is None:
+            found, _ = stream.finder.search(stream._own_posterior, None)
+        return found
+
+    @property
+    def topics_now(self) -> Topics:
+        """Return topics of the rows so far, which may be found for this answer only."""
+        stream = self._with_topics()
+        return stream.finder.asked(stream._own_posterior)
+
+    def _with_topics(self) -> "Stream":
+        """Return the stream that answers; if it has ended, its topics are found."""
         stream = self.answering if self.waits else self
         with deferred():
             if stream.finder.due:
                 stream._find_topics()
-        found = stream.finder.topics
-        if found is None:
-            found, _ = stream.finder.search(stream._own_posterior)
-        return found
+        return stream
 
     def _outcomes(self, batch: Batch, ticks: Ticks | None) -> Iterable[window.Outcome]:
         """Absorb rows by the schedule."""

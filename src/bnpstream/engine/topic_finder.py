@@ -2,7 +2,9 @@
 
 Topics are found at n = 1000, 4000, 16000, ... rows, from some words and with little effort, and
 with all effort at the end of a stream. On the way, topics of rows go on from those before, once
-there are several; all others begin from nothing. They change no cluster. Between two such times a
+there are several; all others begin from nothing. They change no cluster. Whoever asks an estimator
+for topics in between gets topics found with all effort for the answer. These are not kept, so what
+is saved does not depend on who asked when. Between two such times a
 cluster or row belongs to the topic with the best score, so a new cluster has one as soon as it is
 born. Found again, topics are matched with those before by the units they share: ids keep their
 meaning, and births, splits and merges are in the lineage.
@@ -51,6 +53,8 @@ FIRST, FACTOR = 1000, 4
 """Rows after which topics are found, and by what that grows."""
 WORDS_PER_ROW, MOST_WORDS = 8, 2**17
 """Words that are looked at in the middle of a stream: for every row seen, and at most."""
+GROWTH = 1.5
+"""By what rows grow before topics are found for an answer again."""
 REMEMBERED = 2.0
 """Rows that topics are found from in a stream that forgets, for each that is remembered."""
 
@@ -74,6 +78,8 @@ class TopicFinder:
     n_next: int = FIRST
     due: bool = False
     """Whether the stream has ended since."""
+    answer: Topics | None = None
+    """Found with all effort when somebody asked last; not kept."""
     seconds: float = 0.0
     """Spent on finding topics; not kept."""
 
@@ -81,31 +87,49 @@ class TopicFinder:
         """Return a finder with the same settings that has seen nothing."""
         return TopicFinder(self.n_topics, self.granularity)
 
+    def set(self, n_topics: int | None, granularity: float) -> None:
+        """Take other settings; the next answer is found with them."""
+        if (n_topics, granularity) != (self.n_topics, self.granularity):
+            self.n_topics, self.granularity, self.answer = n_topics, granularity, None
+
     def again(self, posterior: "Posterior") -> list[Event]:
         """Find topics now; return what became of those before. Interrupted, nothing changes."""
         began = time.perf_counter()
-        self.topics, events = self.search(posterior, THOROUGH if self.due else QUICK)
+        effort = THOROUGH if self.due else QUICK
+        self.topics, events = self.search(posterior, self.topics, effort)
+        self.answer = self.topics if self.due else self.answer
         self.seconds += time.perf_counter() - began
         while self.n_next <= posterior.state.n_observations:
             self.n_next *= FACTOR
         self.due = False
         return events
 
+    def asked(self, posterior: "Posterior") -> Topics:
+        """Return topics to answer with, found now if the last answer is old."""
+        n, kept, last = posterior.state.n_observations, self.topics, self.answer
+        before = newest(last, kept)
+        if before is kept and kept is not None and kept.n_observations != self.n_next // FACTOR:
+            last = kept  # found with all effort, too
+        if last is None or last is not before or _is_old(last.n_observations, n):
+            last, _ = self.search(posterior, before)
+        self.answer = last
+        return last
+
     def search(
-        self, posterior: "Posterior", effort: Effort = THOROUGH
+        self, posterior: "Posterior", before: Topics | None, effort: Effort = THOROUGH
     ) -> tuple[Topics, list[Event]]:
         """Return the topics of a posterior, matched with those before, and what became of these."""
         likelihood = posterior.model.likelihood
         if likelihood.feature_kind == "words":
-            return self._matched(posterior, *self._documents(posterior, effort))
+            return _matched(before, posterior, *self._documents(posterior, effort))
         means = row_means(posterior)
         if means is None:
-            return self._matched(posterior, "clusters", *self._clusters(posterior))
+            return _matched(before, posterior, "clusters", *self._clusters(posterior))
         found, topics = found_directions(
             posterior, means, self.n_topics, self.granularity, self._vectors(posterior)
         )
         masses = posterior.state.masses[posterior.order]
-        return self._matched(posterior, "clusters", found, (None, masses, topics))
+        return _matched(before, posterior, "clusters", found, (None, masses, topics))
 
     def _vectors(self, posterior: "Posterior") -> Floats | None:
         """Return the directions that were kept; None if not all rows were looked at."""
@@ -191,57 +215,6 @@ class TopicFinder:
         except NotImplementedError:  # a family that does not say how rows are drawn
             return grouped_by_odds(posterior.model, posterior.state)
 
-    def _matched(
-        self, posterior: "Posterior", units: str, found: Any, members: Any
-    ) -> tuple[Topics, list[Event]]:
-        """Return topics called by the ids of those before that they have most in common with."""
-        words, masses, topics = members
-        J, n = int(topics.max()) + 1, posterior.state.n_observations
-        mass = np.bincount(topics, masses, J)
-        if self.topics is None or type(self.topics.found) is not type(found):
-            first = 0 if self.topics is None else self.topics.next_id
-            ids = np.arange(first, first + J)
-            events = [_event("birth", ids[j], None, n, mass[j]) for j in range(J)]
-            return Topics(ids, found, units, n, first + J), events
-        before = self.topics
-        if isinstance(before.found, TopicWords):
-            old = before.found.best(words)
-        else:
-            old = before.of_clusters(posterior)
-        shared = np.zeros((before.ids.size, J))
-        np.add.at(shared, (old, topics), masses)
-        ids, next_id = np.full(J, -1), before.next_id
-        taken = np.zeros(before.ids.size, np.bool_)
-        for flat in np.argsort(-shared, axis=None, kind="stable"):
-            i, j = divmod(int(flat), J)
-            if shared[i, j] <= 0.0:
-                break
-            if ids[j] < 0 and not taken[i] and 2.0 * shared[i, j] > min(mass[j], shared[i].sum()):
-                ids[j], taken[i] = before.ids[i], True
-        events = []
-        for j in np.flatnonzero(ids < 0).tolist():
-            ids[j], next_id = next_id, next_id + 1
-            i = int(np.argmax(shared[:, j]))
-            if taken[i] and 2.0 * shared[i, j] > mass[j]:
-                whole = shared[i].sum()
-                events.append(_event("split", before.ids[i], before.ids[i], n, whole, (ids[j],)))
-            else:
-                events.append(_event("birth", ids[j], None, n, mass[j]))
-        for i in np.flatnonzero(~taken).tolist():
-            heir = int(np.argmax(shared[i]))
-            lives_on = ids[heir] if shared[i, heir] > 0.0 else None
-            kind = "death" if lives_on is None else "merge"
-            events.append(_event(kind, before.ids[i], lives_on, n, shared[i].sum()))
-        order = np.argsort(ids)
-        place = np.argsort(order)
-        if isinstance(found, TopicWords):
-            found = found._replace(tables=found.tables[order], masses=found.masses[order])
-        elif isinstance(found, Directions):
-            found = found._replace(units=found.units[order])
-        else:
-            found = found._replace(topics=place[found.topics])
-        return Topics(ids[order], found, units, n, next_id), events
-
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the topics, and the rows kept, to a snapshot."""
         document["topics_next"], document["topics_due"] = self.n_next, self.due
@@ -257,6 +230,69 @@ class TopicFinder:
         memory, n_next = Memory.load_from(arrays), document["topics_next"]
         due = document["topics_due"]
         return replace(self, memory=memory, topics=topics, n_next=n_next, due=due)
+
+
+def _is_old(n_then: int, n: int) -> bool:
+    """Return whether topics of the first rows are no answer for all of them."""
+    return n >= GROWTH * n_then or n_then < n < FIRST
+
+
+def newest(one: Topics | None, other: Topics | None) -> Topics | None:
+    """Return the topics that were found later; if both were at once, the first."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one if one.n_observations >= other.n_observations else other
+
+
+def _matched(
+    before: Topics | None, posterior: "Posterior", units: str, found: Any, members: Any
+) -> tuple[Topics, list[Event]]:
+    """Return topics called by the ids of those before that they have most in common with."""
+    words, masses, topics = members
+    J, n = int(topics.max()) + 1, posterior.state.n_observations
+    mass = np.bincount(topics, masses, J)
+    if before is None or type(before.found) is not type(found):
+        first = 0 if before is None else before.next_id
+        ids = np.arange(first, first + J)
+        events = [_event("birth", ids[j], None, n, mass[j]) for j in range(J)]
+        return Topics(ids, found, units, n, first + J), events
+    if isinstance(before.found, TopicWords):
+        old = before.found.best(words)
+    else:
+        old = before.of_clusters(posterior)
+    shared = np.zeros((before.ids.size, J))
+    np.add.at(shared, (old, topics), masses)
+    ids, next_id = np.full(J, -1), before.next_id
+    taken = np.zeros(before.ids.size, np.bool_)
+    for flat in np.argsort(-shared, axis=None, kind="stable"):
+        i, j = divmod(int(flat), J)
+        if shared[i, j] <= 0.0:
+            break
+        if ids[j] < 0 and not taken[i] and 2.0 * shared[i, j] > min(mass[j], shared[i].sum()):
+            ids[j], taken[i] = before.ids[i], True
+    events = []
+    for j in np.flatnonzero(ids < 0).tolist():
+        ids[j], next_id = next_id, next_id + 1
+        i = int(np.argmax(shared[:, j]))
+        if taken[i] and 2.0 * shared[i, j] > mass[j]:
+            whole = shared[i].sum()
+            events.append(_event("split", before.ids[i], before.ids[i], n, whole, (ids[j],)))
+        else:
+            events.append(_event("birth", ids[j], None, n, mass[j]))
+    for i in np.flatnonzero(~taken).tolist():
+        heir = int(np.argmax(shared[i]))
+        lives_on = ids[heir] if shared[i, heir] > 0.0 else None
+        kind = "death" if lives_on is None else "merge"
+        events.append(_event(kind, before.ids[i], lives_on, n, shared[i].sum()))
+    order = np.argsort(ids)
+    place = np.argsort(order)
+    if isinstance(found, TopicWords):
+        found = found._replace(tables=found.tables[order], masses=found.masses[order])
+    elif isinstance(found, Directions):
+        found = found._replace(units=found.units[order])
+    else:
+        found = found._replace(topics=place[found.topics])
+    return Topics(ids[order], found, units, n, next_id), events
 
 
 def _event(

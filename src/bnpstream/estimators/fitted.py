@@ -138,14 +138,19 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def topics_(self) -> NDArray[np.int64]:
-        """Return the stable ids of the topics, ascending; a topic is a group of clusters."""
+        """Return the stable ids of the topics, ascending; a topic is a group of clusters.
+
+        Topics are kept from row 1000 on, at 4000, 16000... rows, and when a stream ends. Asked in
+        between, they are found for the answer, again when there are half as many rows more; those
+        that are new may get another id when topics are kept next.
+        """
         self._up_to_date()
-        return self._fitted.topics.ids
+        return self._fitted.topics_now.ids
 
     @property
     def cluster_topics_(self) -> NDArray[np.int64]:
         """Return the topic of every cluster, in the order of `cluster_ids_`."""
-        found = self._fitted.topics
+        found = self._fitted.topics_now
         return found.ids[found.of_clusters(self._fitted.posterior)]
 
     @property
@@ -158,7 +163,8 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             )
         encoder = stream.encoder
         rows = given.rows if given.prefix is None else encoder.prepared(given.rows)
-        return stream.topics.ids[stream.topics.of_rows(stream.posterior, encoder.view(rows))]
+        found = stream.topics_now
+        return found.ids[found.of_rows(stream.posterior, encoder.view(rows))]
 
     @property
     def clock_(self) -> Clock:
@@ -256,7 +262,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         topics : ndarray of shape (n_rows,)
         """
         batch = self._view(X)
-        found = self._fitted.topics
+        found = self._fitted.topics_now
         return found.ids[found.of_rows(self._posterior, batch)]
 
     def cosine(self, X: Any) -> Floats:

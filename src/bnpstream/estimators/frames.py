@@ -69,8 +69,7 @@ def topics_frame(
     """Return a data frame with one row per topic, the largest first.
 
     Its columns are those of `clusters_frame`, with `clusters` (the ids of its clusters) instead of
-    `topic`. `born` is missing if the topics were found for this call only: they are kept from row
-    1000 on, and after `finish`.
+    `topic`. `born` is missing if a topic was found for this answer only (see `topics_`).
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ def _listed(model: Any, listing: Any, n_words: int, feature_names: Any) -> dict[
     """Return the columns of clusters or topics."""
     require_whole("n_words", n_words, 1)
     stream = model.read_stream()
-    portraits = TopicPortraits(stream.topics, stream.posterior)
+    portraits = TopicPortraits(stream.topics_now, stream.posterior)
     names = _column_names(model, stream, feature_names)
     found: dict[str, list[Any]] = listing(
         stream.posterior, portraits, stream.lineage, names, n_words
