@@ -78,6 +78,8 @@ class TopicFinder:
     n_next: int = FIRST
     due: bool = False
     """Whether the stream has ended since."""
+    thorough: bool = False
+    """Whether the topics kept were found with all effort, and with these settings."""
     answer: Topics | None = None
     """Found with all effort when somebody asked last; not kept."""
     seconds: float = 0.0
@@ -90,14 +92,15 @@ class TopicFinder:
     def set(self, n_topics: int | None, granularity: float) -> None:
         """Take other settings; the next answer is found with them."""
         if (n_topics, granularity) != (self.n_topics, self.granularity):
-            self.n_topics, self.granularity, self.answer = n_topics, granularity, None
+            self.n_topics, self.granularity = n_topics, granularity
+            self.thorough, self.answer = False, None
 
     def again(self, posterior: "Posterior") -> list[Event]:
         """Find topics now; return what became of those before. Interrupted, nothing changes."""
         began = time.perf_counter()
         effort = THOROUGH if self.due else QUICK
         self.topics, events = self.search(posterior, self.topics, effort)
-        self.answer = self.topics if self.due else self.answer
+        self.thorough, self.answer = self.due, self.topics if self.due else self.answer
         self.seconds += time.perf_counter() - began
         while self.n_next <= posterior.state.n_observations:
             self.n_next *= FACTOR
@@ -108,8 +111,8 @@ class TopicFinder:
         """Return topics to answer with, found now if the last answer is old."""
         n, kept, last = posterior.state.n_observations, self.topics, self.answer
         before = newest(last, kept)
-        if before is kept and kept is not None and kept.n_observations != self.n_next // FACTOR:
-            last = kept  # found with all effort, too
+        if before is kept and self.thorough:
+            last = kept
         if last is None or last is not before or _is_old(last.n_observations, n):
             last, _ = self.search(posterior, before)
         self.answer = last
@@ -229,7 +232,9 @@ class TopicFinder:
         topics = Topics.load_from(document, arrays) if "topics" in document else None
         memory, n_next = Memory.load_from(arrays), document["topics_next"]
         due = document["topics_due"]
-        return replace(self, memory=memory, topics=topics, n_next=n_next, due=due)
+        thorough = topics is not None and topics.n_observations != n_next // FACTOR
+        kept = {"memory": memory, "topics": topics, "n_next": n_next, "due": due}
+        return replace(self, **kept, thorough=thorough)
 
 
 def _is_old(n_then: int, n: int) -> bool:
