@@ -48,8 +48,8 @@ class Few(NamedTuple):
 
 FEW = {
     "4 words": Few(4, 3, 0.5, dirichlet_process(1.0)),
-    "clear clusters": Few(4, 8, 0.1, dirichlet_process(1.0)),
-    "10 words, NIG": Few(10, 3, 0.1, normalized_inverse_gaussian(1.0)),
+    "clear clusters": Few(3, 6, 0.1, dirichlet_process(1.0)),
+    "6 words, NIG": Few(6, 2, 0.1, normalized_inverse_gaussian(1.0)),
     "blurred clusters": Few(3, 2, 2.0, dirichlet_process(3.0)),
 }
 
@@ -239,8 +239,8 @@ def _tabulate_few(found: Results, show: Show) -> None:
         ),
         rows,
         f"{found.settings.few_rows} rows, every cluster kept, {found.settings.n_few} sets of each "
-        "kind. Limits: a few rows, where the first ones weigh most; one order; documents drawn from "
-        "the model.",
+        "kind. Limits: few rows, of which the first weigh most; one order; documents are drawn "
+        "from the model.",
     )
 
 
