@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, save_npz
 
 from bnpstream import DocumentMixture, StreamingMixture
 from bnpstream.distributed import Reached, StreamError, fit_stream, stream_partitions
+from clusters import local_client
 from distributed_streams import blocks, corpus, fingerprint, learning, serial
 
 
@@ -114,14 +115,28 @@ def test_a_budget_is_kept_after_every_partition(client):
 @pytest.mark.parametrize("staleness", [0, 2])
 def test_a_killed_worker_changes_nothing(client, staleness):
     expected = fit_stream(client, blocks(), learning(), staleness=staleness)
-    pids = client.run(os.getpid)
-    model, victim = learning(), sorted(pids.values())[0]
-    for applied in stream_partitions(client, blocks(), model, staleness=staleness):
-        if applied.partition == 3:
-            os.kill(victim, signal.SIGKILL)
+    with local_client() as other:  # whose nanny may fail to start another worker
+        model, victim = learning(), sorted(other.run(os.getpid).values())[0]
+        for applied in stream_partitions(other, blocks(), model, staleness=staleness):
+            if applied.partition == 3:
+                os.kill(victim, signal.SIGKILL)
+        assert victim not in other.run(os.getpid, on_error="ignore").values()
     assert fingerprint(model) == fingerprint(expected.model)
-    client.wait_for_workers(2, timeout=300)
-    assert victim not in client.run(os.getpid).values()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_work_sent_to_workers_that_are_all_gone_is_done_by_new_ones(client, lazy):
+    """Dask keeps it for a worker at the old address, which never comes."""
+    expected = fit_stream(client, blocks(), learning(), staleness=2)
+    parts = [dask.delayed(lambda part=part: part)() for part in blocks()] if lazy else blocks()
+    with one_worker() as cluster, Client(cluster) as other:
+        (victim,) = other.run(os.getpid).values()
+        model = learning()
+        for applied in stream_partitions(other, parts, model, staleness=2):
+            if applied.partition == 3:
+                os.kill(victim, signal.SIGKILL)
+                cluster.scale(2)
+    assert fingerprint(model) == fingerprint(expected.model)
 
 
 def test_a_lost_scheduler_leaves_the_posterior_of_the_last_partition():

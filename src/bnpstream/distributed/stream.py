@@ -39,6 +39,8 @@ from bnpstream.sources import Options, Reject, Schema
 
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
+LONGEST_TRANSFER = 60.0
+"""Seconds that what a worker found may be under way."""
 
 Model = StreamEstimator | OpenedStream
 """``runs`` have streams that know how they take rows; estimators open theirs."""
@@ -406,7 +408,7 @@ class _Run:
         """Wait for a task; return None if it had to be handed out again."""
         began, outcome = time.perf_counter(), None
         try:
-            outcome = flight.future.result()
+            outcome = self._result(flight)
         except (CancelledError, CommClosedError, KilledWorker, TimeoutError):
             raise
         except Exception as error:
@@ -415,17 +417,48 @@ class _Run:
             outcome = unreadable(flight.task, "", error)
         finally:
             self.book.costs.waiting += time.perf_counter() - began
-        if flight.worker is not None and outcome.worker != flight.worker:
+        worker = None if outcome is None else outcome.worker
+        if flight.worker is not None and worker != flight.worker:
             self.known.pop(flight.worker, None)  # it is gone, or was spared this task
-        if not outcome.lacks:
+        if outcome is not None and not outcome.lacks:
             return outcome
         self.book.costs.n_repeated += 1
-        self.known.pop(outcome.worker, None)
+        if outcome is not None:
+            self.known.pop(outcome.worker, None)
         task = flight.task
         self.flights[task.number] = self._sent(
             task.number, task.base, flight.partition, task.start, anew=True
         )
         return None
+
+    def _result(self, flight: _Flight) -> Outcome | None:
+        """Wait for a task; return None, and take it back, if no worker is going to run it.
+
+        Dask does not give a task to workers that come after all were gone, if it was sent to one of
+        those, although any other may take it.
+        """
+        patience = LOOK_FOR_WORKERS
+        while True:
+            try:
+                outcome: Outcome = flight.future.result(timeout=patience)
+                return outcome
+            except TimeoutError:
+                if flight.future.status == "error":
+                    raise
+            there = self.client.scheduler_info(n_workers=-1).get("workers", {})
+            if flight.worker in there or self._is_taken(flight):
+                patience = min(2.0 * patience, LONGEST_TRANSFER)
+            elif there and flight.worker is not None:
+                for one in (flight.block, flight.future):
+                    if one is not None:
+                        one.release()
+                return None
+
+    def _is_taken(self, flight: _Flight) -> bool:
+        """Return whether a worker runs a task, reads for it, or has what it found."""
+        out = {one.key for one in (flight.block, flight.future) if one is not None}
+        running = {key for keys in self.client.processing().values() for key in keys}
+        return bool(out & running or self.client.who_has([flight.future])[flight.future.key])
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
