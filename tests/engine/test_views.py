@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from test_margins import drawn
 
 from bnpstream import StreamingMixture
-from bnpstream.engine.row_sample import VECTORS, Memory, row_keys
+from bnpstream.engine.row_sample import LEAST_VECTORS, MOST_VECTORS, Memory, row_keys
 from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.inference import agreement, margins
 from bnpstream.inference.agreement import View, agreed_number
@@ -88,15 +88,19 @@ def test_clusters_without_groups_are_one_topic():
     assert agreed_number(rows, masses, sums, joins) == 1
 
 
-def test_kept_rows_depend_on_their_numbers_only():
-    rows, _ = drawn(8, 5000, 64, 0.0, seed=4)
+@pytest.mark.parametrize(
+    ("n", "D", "room"),
+    [(20_000, 64, MOST_VECTORS), (20_000, 400, 2**21 // 400), (5000, 1200, LEAST_VECTORS)],
+)
+def test_kept_rows_depend_on_their_numbers_only(n, D, room):
+    rows, _ = drawn(8, n, D, 0.0, seed=4)
     batch = Directional().informed(rows[:500]).encode(rows)
     memory, parts = Memory(), Memory()
-    memory.add(batch, np.zeros(5000, np.int64))
-    for start, stop in ((0, 1), (1, 1700), (1700, 5000)):
+    memory.add(batch, np.zeros(n, np.int64))
+    for start, stop in ((0, 1), (1, n // 3), (n // 3, n)):
         parts.add(batch.part(start, stop), np.zeros(stop - start, np.int64))
-    kept = row_keys(np.arange(5000)) >> np.uint64(62) == 0
-    assert VECTORS // 2 < kept.sum() < VECTORS
+    kept = row_keys(np.arange(n)) >> np.uint64(62) == 0
+    assert room // 2 < kept.sum() < room
     for found in (memory.vectors(), parts.vectors()):
         np.testing.assert_array_equal(found, rows[kept].astype(np.float16))
 

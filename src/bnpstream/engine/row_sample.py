@@ -13,8 +13,8 @@ Arrays = dict[str, NDArray[Any]]
 
 ENTRIES = 2**19
 """Words of the rows that are kept, at most."""
-VECTORS = 2048
-"""Rows of vectors that are kept, at most."""
+NUMBERS, LEAST_VECTORS, MOST_VECTORS = 2**21, 2048, 8192
+"""Numbers of the vectors that are kept, at most, but for so many vectors; and most of these."""
 PENDING, WAITING = 64, 0.125
 """Calls whose rows are put away at a time, or how much of the room for rows these take."""
 MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -130,15 +130,21 @@ class Vectors(NamedTuple):
         return cls(np.concatenate([part.vectors for part in parts]))
 
     @property
+    def room(self) -> int:
+        """Return how many rows may be kept."""
+        n_columns = max(1, int(self.vectors.shape[1]))
+        return min(max(NUMBERS // n_columns, LEAST_VECTORS), MOST_VECTORS)
+
+    @property
     def fullness(self) -> float:
         """Return how much of the room for rows these take."""
-        return len(self.vectors) / VECTORS
+        return len(self.vectors) / self.room
 
     @property
     def last(self) -> NDArray[np.bool_]:
         """Return the last rows, as many as there is room for."""
         n = len(self.vectors)
-        return np.arange(n) >= n - VECTORS
+        return np.arange(n) >= n - self.room
 
     def chosen(self, rows: NDArray[np.bool_]) -> Self:
         """Return some rows."""
