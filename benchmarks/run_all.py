@@ -25,7 +25,7 @@ NAMES = (
 )
 PAGE = """# Figures of `make bench`
 
-What every benchmark printed, {date}, {processor}, {cores} cores.
+What benchmarks printed, {date}, {processor}, {cores} cores.
 [What they measure, and what follows](README.md).
 """
 SECTION = """
