@@ -40,7 +40,7 @@ from bnpstream.sources import Options, Reject, Schema
 LOOK_FOR_WORKERS = 2.0
 """Seconds after which workers that came or went are noticed."""
 LONGEST_TRANSFER = 60.0
-"""Seconds that what a worker found may be under way."""
+"""Seconds for which a result may be in transit."""
 
 Model = StreamEstimator | OpenedStream
 """``runs`` have streams that know how they take rows; estimators open theirs."""

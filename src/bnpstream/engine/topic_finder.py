@@ -108,9 +108,9 @@ class TopicFinder:
         return events
 
     def asked(self, posterior: "Posterior") -> Topics:
-        """Return topics to answer with, found now if the last answer is old."""
+        """Return topics to answer with; they are found now if the last answer is out of date."""
         n, kept, last = posterior.state.n_observations, self.topics, self.answer
-        before = newest(last, kept)
+        before = _newest(last, kept)
         if before is kept and self.thorough:
             last = kept
         if last is None or last is not before or _is_old(last.n_observations, n):
@@ -238,12 +238,12 @@ class TopicFinder:
 
 
 def _is_old(n_then: int, n: int) -> bool:
-    """Return whether topics of the first rows are no answer for all of them."""
+    """Return whether topics of the first `n_then` rows are out of date after `n` rows."""
     return n >= GROWTH * n_then or n_then < n < FIRST
 
 
-def newest(one: Topics | None, other: Topics | None) -> Topics | None:
-    """Return the topics that were found later; if both were at once, the first."""
+def _newest(one: Topics | None, other: Topics | None) -> Topics | None:
+    """Return the topics that were found later; of two found at the same row, the first."""
     if one is None or other is None:
         return other if one is None else one
     return one if one.n_observations >= other.n_observations else other

@@ -140,9 +140,9 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
     def topics_(self) -> NDArray[np.int64]:
         """Return the stable ids of the topics, ascending; a topic is a group of clusters.
 
-        Topics are kept from row 1000 on, at 4000, 16000... rows, and when a stream ends. Asked in
-        between, they are found for the answer, again when there are half as many rows more; those
-        that are new may get another id when topics are kept next.
+        The model stores topics after 1000, 4000, 16000... rows and when the stream ends. In
+        between, this attribute finds them anew, at most once while the rows grow by half. A topic
+        that is not stored yet may get another id when it is.
         """
         self._up_to_date()
         return self._fitted.topics_now.ids
