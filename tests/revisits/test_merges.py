@@ -194,11 +194,14 @@ def log_vacancy(q):
     return math.log1p(-min(q, naive.LARGEST_BELOW_ONE))
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_shared_pairs_are_those_of_a_double_loop_over_dense_rows(number):
-    model, counts = model_of("nig"), documents(number, rows=25)
+@pytest.mark.parametrize("held", [1, merge.PAIRS_HELD])
+@pytest.mark.parametrize(("number", "rows"), [(0, 25), (0, 3), (1, 25), (2, 25), (3, 25)])
+def test_shared_pairs_are_those_of_a_double_loop_over_dense_rows(number, rows, held, monkeypatch):
+    monkeypatch.setattr(merge, "PAIRS_HELD", held)
+    model, counts = model_of("nig"), documents(number, rows=25)[:rows]
     q = random_responsibilities(number)
     assert (np.count_nonzero(q, axis=1) >= 3).sum() > 5
+    q = q[:rows]
     _, state, sites = posterior(model, counts, q)
     if number == 3:  # the second cluster has died since: its entries are gone
         moved = state.drop(1)
@@ -222,6 +225,16 @@ def test_shared_pairs_are_those_of_a_double_loop_over_dense_rows(number):
         assert entropy == pytest.approx(expected[tuple(pair)][0], abs=1e-12)
         assert math.exp(vacancy) == pytest.approx(math.exp(expected[tuple(pair)][1]), rel=1e-9)
     assert not np.isin(5 if number != 3 else 1, pairs.slots)  # the empty one
+
+
+@pytest.mark.parametrize("rows", [3, 25])
+def test_pairs_are_added_up_in_one_order(rows, monkeypatch):
+    counts, q = documents(0, rows=25)[:rows], random_responsibilities(0)[:rows]
+    _, state, sites = posterior(model_of("nig"), counts, q)
+    whole = merge.shared_pairs(state, sites)
+    monkeypatch.setattr(merge, "PAIRS_HELD", 4)
+    parts = merge.shared_pairs(state, sites)
+    assert [x.tobytes() for x in parts] == [x.tobytes() for x in whole]
 
 
 def test_clusters_without_a_row_in_common_are_no_pair_and_stay():
