@@ -11,25 +11,27 @@ BENCH_READY := .venv/.bench-ready
 demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
 
-# Parts of the tests, long ones first; make begins the next one when a core is free. One more than
-# there are cores, as brokers, browsers and workers are often waited for.
+# Parts of the tests; make begins the next one when a core is free. Long ones come first, and those
+# that compile the least before others that would compile the same. One more than there are cores, as
+# brokers, browsers and workers are often waited for.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
-engines := tests/engines
-laws := tests/laws
+documents := tests/docs tests/papers docs papers README.md
+distributed := tests/distributed
+faults := tests/faults tests/fuzz
 digests := tests/digests
 estimators := tests/estimators tests/extending tests/river tests/saving
-distributed := tests/distributed
-revisits := tests/revisits tests/forgetting tests/budget tests/tree
+laws := tests/laws
+engines := tests/engines
+reading := tests/sources tests/datasets tests/storage
 sampling := tests/sampling tests/search
-faults := tests/faults tests/fuzz
+revisits := tests/revisits tests/forgetting tests/budget tests/tree
 servers := tests/brokers tests/serve tests/browser
-documents := tests/docs tests/papers docs papers README.md
-PARTS := engines laws digests estimators distributed revisits sampling faults servers documents
+PARTS := documents distributed faults digests estimators laws engines rest reading sampling revisits servers
 rest := $(filter-out $(foreach part,$(PARTS),$($(part))) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) src
 
 test: lint
 	$(MAKE) --no-print-directory --keep-going --output-sync=target -j $(JOBS) \
-		test-loops $(PARTS:%=test-%) test-rest test-site
+		test-loops test-site $(PARTS:%=test-%)
 
 test-%: $(READY)
 	$(BIN)/python -m pytest $($*)
@@ -42,8 +44,10 @@ test-loops: $(READY)
 test-site: test-documents
 	$(SITE)
 
-# The documentation as a website; a warning is an error, and so is a link that leads nowhere.
-SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site \
+# The documentation as a website; a warning is an error, and so is a link that leads nowhere. Its
+# examples use the loops that tests have compiled.
+SITE := NUMBA_CACHE_DIR=$$($(BIN)/python tests/loop_cache.py) \
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . site \
 	&& $(BIN)/python docs/check_links.py site
 
 docs: $(READY)

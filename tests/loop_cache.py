@@ -30,3 +30,7 @@ def folder():
         if other.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
             shutil.rmtree(other, ignore_errors=True)
     return found
+
+
+if __name__ == "__main__":
+    print(folder())

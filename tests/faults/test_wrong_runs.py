@@ -16,7 +16,11 @@ MODELS = {
     "documents": ("--prefix-rows", "5"),
     "provisional": ("--prefix-rows", "500"),
     "window": ("--hash-bits", "6", "--revisit", "20", "--prefix-rows", "5"),
-    "prefix": ("--hash-bits", "6", "--prefix-rows", "500", "--likelihood", "diagonal"),
+    # A hundred of these go on to their end.
+    "prefix": (
+        *("--hash-bits", "6", "--prefix-rows", "500", "--likelihood", "diagonal"),
+        *("--engine", "auto"),
+    ),
 }
 
 
@@ -28,7 +32,7 @@ def runs(tmp_path_factory):
     texts = ("rain wind snow", "bond stock yield")
     feed.write_text("".join(json.dumps({"text": texts[i % 2]}) + "\n" for i in range(30)) + "{\n")
     for name, options in MODELS.items():
-        options = (*options, "--engine", "reference", "--batch-rows", "30", "--strict")
+        options = ("--engine", "reference", "--batch-rows", "30", "--strict", *options)
         options = (*options, "--checkpoint-seconds", "3600")  # one checkpoint, however slow it is
         stopped = CliRunner().invoke(app, ["fit", str(feed), "--out", str(folder / name), *options])
         assert stopped.exit_code == 1, stopped.output
