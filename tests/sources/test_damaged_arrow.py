@@ -4,6 +4,7 @@ import io
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -200,3 +201,26 @@ def test_bytes_turned_over_never_end_the_process(tmp_path, name):
         paths.append(write(tmp_path, f"a{i}", bytes(data)))
     done = subprocess.run([sys.executable, "-c", READ, *paths], capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
+
+
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
+
+
+def test_keys_that_are_all_null_never_end_the_process():
+    """A column of such a map may not even be looked at as another type."""
+    path = str(CORPUS / "numbered.null_keys.arrows")
+    code = "import sys; from bnpstream.sources import Options, open_source\n"
+    code += "print(list(open_source(sys.argv[1], Options(counts_field='counts')).batches()))"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True)
+    assert done.returncode == 1
+    assert f"ValueError: {path}: it is damaged" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 7])
+def test_a_row_group_with_fewer_rows_than_announced_is_damaged(batch_rows):
+    path = CORPUS / "short_group.parquet"
+    batches, found = open_source(str(path)).batches(batch_rows), []
+    message = f"{path}: it is damaged: row 1 is the last of row group 2"
+    with pytest.raises(ValueError, match=message):
+        found.extend(batch.numbers for batch, _ in batches)
+    assert found == [[0]]

@@ -52,7 +52,7 @@ class ColumnReader(Reader):
 
     @abstractmethod
     def chunks(self, start: int) -> Iterator[Any]:
-        """Yield record batches with all columns that are wanted, from a row on."""
+        """Yield record batches with all columns that are wanted, from a row on, all `checked`."""
 
     def find_columns(self, names: list[str]) -> None:
         """Note which columns are to be read; ValueError if one is not there."""
@@ -72,7 +72,7 @@ class ColumnReader(Reader):
         Where the file is damaged, what stands before comes first, and then the error.
         """
         batch, in_file = Gatherer(self.file.path, self.schema, start.records), start.in_file
-        chunks, damage = self._checked(start.in_file), None
+        chunks, damage = self.chunks(start.in_file), None
         while damage is None:
             try:
                 chunk = next(chunks, None)
@@ -92,10 +92,6 @@ class ColumnReader(Reader):
             yield batch.take(), Position(batch.next_number, start.file, in_file, in_file)
         if damage is not None:
             raise damage
-
-    def _checked(self, start: int) -> Iterator[Any]:
-        with errors_named(self.file.path):
-            yield from map(checked, self.chunks(start))
 
     def _add(self, piece: Any, number: int, batch: Gatherer) -> None:
         """Add rows to a batch; the first one has a number in the file."""
@@ -167,6 +163,7 @@ class ParquetReader(ColumnReader):
             if metadata.num_rows < start:
                 raise too_short(self.file.path, metadata.num_rows, "rows", start)
             for group in groups:
+                end = before + metadata.row_group(group).num_rows
                 for chunk in parquet.iter_batches(
                     batch_size=_READ_ROWS, row_groups=[group], columns=self.wanted
                 ):
@@ -174,8 +171,13 @@ class ParquetReader(ColumnReader):
                     if after > start:
                         share = after / max(after, metadata.num_rows)
                         self.file.consumed = int((self.file.size or 0) * share)
-                        yield chunk.slice(max(0, start - before))
+                        yield checked(chunk).slice(max(0, start - before))
                     before = after
+                if before != end:
+                    raise ValueError(
+                        f"{self.file.path}: it is damaged: row {before} is the last of row group "
+                        f"{group + 1}, and {end} should be"
+                    )
 
 
 class ArrowReader(ColumnReader):
@@ -205,7 +207,7 @@ class ArrowReader(ColumnReader):
             for chunk in self._stored_chunks():
                 after = before + chunk.num_rows
                 if after > start:
-                    yield chunk.select(self.wanted).slice(max(0, start - before))
+                    yield checked(chunk.select(self.wanted)).slice(max(0, start - before))
                 before = after
         if before < start:
             raise too_short(self.file.path, before, "rows", start)

@@ -51,6 +51,7 @@ def checked(chunk: Any) -> Any:
     """Return a record batch in which no offset leads astray; pyarrow itself trusts what it reads.
 
     A column with strings that are not UTF-8 has bytes instead, so that only these rows are lost.
+    The batch may not be part of another: pyarrow ends the process where a part has a damaged map.
 
     Raises
     ------
@@ -68,27 +69,37 @@ def _checked(column: Any, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        column = column.view(_as_bytes(column.type))
+        as_bytes = _as_bytes(column.type)
+        if as_bytes is column.type:  # to look at it once more would not be safe
+            raise
+        column = column.view(as_bytes)
         column.validate(full=True)
     return column
 
 
 def _as_bytes(type_: Any) -> Any:
-    """Return a type with bytes where another has strings."""
+    """Return a type with bytes where another has strings, none deeper than in a list or a map."""
     pa, is_ = pyarrow(), pyarrow("pyarrow.types")
-    if is_.is_dictionary(type_):
-        return pa.dictionary(type_.index_type, _as_bytes(type_.value_type), type_.ordered)
-    if is_.is_map(type_):
-        return pa.map_(_as_bytes(type_.key_type), type_.item_type)
-    if is_.is_list(type_):
-        return pa.list_(_as_bytes(type_.value_type))
-    if is_.is_large_list(type_):
-        return pa.large_list(_as_bytes(type_.value_type))
     if is_.is_string(type_):
         return pa.binary()
     if is_.is_large_string(type_):
         return pa.large_binary()
-    return pa.binary_view() if is_.is_string_view(type_) else type_
+    if is_.is_string_view(type_):
+        return pa.binary_view()
+    if is_.is_map(type_):
+        inside, more = type_.key_type, type_.item_type
+    elif is_.is_list(type_) or is_.is_large_list(type_) or is_.is_dictionary(type_):
+        inside, more = type_.value_type, None
+    else:
+        return type_
+    found = _as_bytes(inside)
+    if found is inside or is_.is_nested(inside) or (more is not None and is_.is_nested(more)):
+        return type_
+    if is_.is_map(type_):
+        return pa.map_(found, more)
+    if is_.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, found, type_.ordered)
+    return pa.list_(found) if is_.is_list(type_) else pa.large_list(found)
 
 
 def cells_of(column: Any, type_: str) -> list[Any]:
@@ -145,7 +156,7 @@ def differing_columns(first: Callable[[list[str]], Iterator[Any]], names: list[s
     # Whoever reads the rows comes to the damage, and to columns of one name.
     with suppress(pyarrow().ArrowException, OSError, KeyError, UnicodeDecodeError):
         for chunk in first(names) if names else ():
-            chunk = checked(chunk.slice(0, PEEKED_RECORDS - n_rows))
+            chunk = checked(chunk).slice(0, PEEKED_RECORDS - n_rows)
             for name, column in cells.items():
                 column += chunk.column(name).to_pylist()
             n_rows += chunk.num_rows
