@@ -232,7 +232,9 @@ def test_a_banner_that_will_not_do_says_what_to_do(tmp_path, text):
         open_source(path, Options("mtx"))
 
 
-@pytest.mark.parametrize("size", ["2 2", "2 2 x", "0 2 1", "2 2 -1", "2 2 1 1", "%", ""])
+@pytest.mark.parametrize(
+    "size", ["2 2", "2 2 x", "0 2 1", "2 2 -1", "2 2 1 1", "%", "", "2\x0b2 1", "\x0c"]
+)
 def test_a_matrix_needs_a_size(tmp_path, size):
     path = write(tmp_path, f"%%MatrixMarket matrix coordinate real general\n{size}")
     with pytest.raises(ValueError, match="expected the size: how many rows, columns and entries"):
@@ -427,6 +429,8 @@ BAD_ARCHIVES = [
     ({"indptr": np.array([0, 1, 3])}, "its arrays do not belong together"),
     ({"shape": np.array([4])}, "shape: the array is cut short"),
     ({"shape": np.array([4, 0])}, "not a matrix of numbers"),
+    ({"shape": np.array([4 + 1j, 3])}, "its shape and columns are no whole numbers"),
+    ({"shape": np.array([4.5, 3])}, "its shape and columns are no whole numbers"),
 ]
 
 

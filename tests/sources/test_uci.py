@@ -211,6 +211,7 @@ def test_a_long_bad_line_is_shown_in_part(tmp_path):
         ("5\n-3\n4\n", 2, "-3", "the number of words W"),
         ("5\n3\n", 3, "", "the number of entries NNZ, at least 0"),
         ("5\n3\n2 1 4\n", 3, "2 1 4", "the number of entries NNZ"),
+        ("5\n\x0b3\n4\n", 2, "\x0b3", "the number of words W"),
     ],
 )
 def test_a_bad_header_is_named(tmp_path, header, line, shown, expected):

@@ -13,7 +13,7 @@ from bnpstream.kernels.text.digits import COUNTS, ONES, REALS
 from bnpstream.sources.files.byte_reader import BYTE_ORDER_MARK, ByteReader
 from bnpstream.sources.files.lines import unexpected_line
 from bnpstream.sources.formats.entries import EntryReader, Header, Wording
-from bnpstream.sources.formats.numerals import read_whole
+from bnpstream.sources.formats.numerals import BLANKS, fields_of, read_whole
 from bnpstream.sources.records import Options, Schema
 
 __all__ = ["MatrixMarketReader"]
@@ -45,7 +45,7 @@ class MatrixMarketReader(EntryReader):
     def read_header(cls, file: ByteReader) -> Header:
         """Return what the banner and the size say, without taking the lines."""
         lines = _header_lines(file)
-        banner = lines[0].lower().split()
+        banner = fields_of(lines[0].lower())
         if len(banner) != 5 or banner[0] != _BANNER:
             expected = (
                 "%%MatrixMarket matrix coordinate, then integer, real or pattern, then general"
@@ -60,7 +60,7 @@ class MatrixMarketReader(EntryReader):
         ):
             if is_other:
                 raise unexpected_line(file.path, 1, lines[0], expected)
-        numbers = [read_whole(number) for number in lines[-1].split()]
+        numbers = [read_whole(number) for number in fields_of(lines[-1])]
         sizes = [number for number in numbers if number is not None and number >= 0]
         if len(numbers) != 3 or len(sizes) != 3 or min(sizes[:2]) < 1:
             expected = "the size: how many rows, columns and entries there are"
@@ -80,7 +80,7 @@ def _header_lines(file: ByteReader) -> list[bytes]:
         if not file.ended:
             lines.pop()  # it may go on
         for number, line in enumerate(lines[1:], start=2):
-            if line.strip() and not line.startswith(b"%"):
+            if line.strip(BLANKS) and not line.startswith(b"%"):
                 return lines[:number]
         if file.ended or len(ahead) == _HEADER_BYTES:
             return lines or [ahead]
@@ -92,7 +92,7 @@ def _check_order(file: ByteReader, n_header_lines: int) -> None:
     last = 1
     entries = file.peek().split(b"\n")[n_header_lines:-1]
     for number, line in enumerate(entries[:_CHECKED_ENTRIES], start=n_header_lines + 1):
-        row = read_whole((line.split() or [b""])[0])
+        row = read_whole((fields_of(line) or [b""])[0])
         if row is not None and row < last:
             expected = f"a row of at least {last}, as entries come by rows: {_CONVERT}"
             raise unexpected_line(file.path, number, line, expected)

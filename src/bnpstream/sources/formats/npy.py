@@ -112,7 +112,8 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
             f"{path}: a matrix cannot be read from a pipe or while it grows: give a file"
         )
     try:
-        matrix: NDArray[Any] = npy.open_memmap(path, mode="r")  # never objects
+        with np.errstate(over="ignore"):  # of bytes that a header announces
+            matrix: NDArray[Any] = npy.open_memmap(path, mode="r")  # never objects
     except UNREADABLE as error:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":

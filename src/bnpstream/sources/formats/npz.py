@@ -114,9 +114,11 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
             raise ValueError(
                 f"{path}: the matrix is stored as {layout!r}, and not as 'csr', by rows: {_CONVERT}"
             )
-        n_rows, n_columns = map(int, open_array(zipped, "shape").take(2))
-        bounds, indices, values = (open_array(zipped, name) for name in _NAMES[2:])
-        if min(n_rows, n_columns) < 1 or {bounds.dtype.kind, indices.dtype.kind} - set("iu"):
+        shape, bounds, indices, values = (open_array(zipped, name) for name in _NAMES[1:])
+        if {array.dtype.kind for array in (shape, bounds, indices)} - set("iu"):
+            raise ValueError(f"{path}: its shape and columns are no whole numbers: {_CONVERT}")
+        n_rows, n_columns = map(int, shape.take(2))
+        if min(n_rows, n_columns) < 1:
             raise ValueError(f"{path}: not a matrix of numbers: {_CONVERT}")
         if values.dtype.kind not in "biuf":
             raise ValueError(

@@ -119,5 +119,6 @@ class PairReader(NumberReader):
                 ids, values = records.rows.indices, records.rows.data
                 least = min(least, int(ids.min(initial=least)))
                 most = max(most, int(ids.max(initial=most)))
-                is_real = is_real or bool(np.any((values < 0) | (values % 1 != 0)))
+                with np.errstate(invalid="ignore"):  # entries may sum to no finite number
+                    is_real = is_real or bool(np.any((values < 0) | (values % 1 != 0)))
         return Survey(least, most, is_real)

@@ -17,7 +17,7 @@ from bnpstream.kernels.text.digits import WHOLE
 from bnpstream.sources.files.byte_reader import BYTE_ORDER_MARK, ByteReader
 from bnpstream.sources.files.lines import unexpected_line
 from bnpstream.sources.formats.entries import EntryReader, Header, Wording
-from bnpstream.sources.formats.numerals import read_whole
+from bnpstream.sources.formats.numerals import BLANKS, read_whole
 from bnpstream.sources.records import Options
 
 __all__ = ["DocwordReader", "iter_docword", "read_docword"]
@@ -47,7 +47,7 @@ class DocwordReader(EntryReader):
         numbers: list[int] = []
         for what, least in _HEADER:
             line = lines[len(numbers)] if len(numbers) < len(lines) else b""
-            number = read_whole(line.strip())
+            number = read_whole(line.strip(BLANKS))
             if number is None or number < least:
                 expected = (
                     f"the number of {what}, at least {least}: "
