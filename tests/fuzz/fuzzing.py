@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,6 +62,8 @@ def kind_of(error: BaseException) -> str:
 def work(folder: Path, numbers: range, at: mmap.mmap) -> Counter[str]:
     """Check cases; the number of the one that is looked at is in `at`."""
     finds, most = Finds(), n_bytes() + MOST_BYTES
+    warnings.simplefilter("error")
+    warnings.filterwarnings("ignore", "Reading `.npy` or `.npz` file")  # a header of Python 2
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     for done, number in enumerate(numbers):
         at[:8] = struct.pack("q", done)

@@ -1,5 +1,7 @@
 """Ways to spoil files: at any byte, by lines and fields, under their packing, by what they are.
 
+One case in four was drawn.
+
 A case is a function of its number alone, so that one that ended a process can be made again.
 """
 
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import zstandard
+from drawn import crossed_tables, drawn_file
 from inventions import random_arrays, random_table
 from splices import is_packed, packed, packed_twice, spliced
 
@@ -129,6 +132,8 @@ def case_of(number: int) -> Case:
     rng = random.Random(number)
     if number % 2:
         return spliced_case(rng)
+    if number % 4 == 0:
+        return drawn_case(rng)
     share = rng.random()
     if share < 0.12:
         name, data = random_table(rng) if share < 0.08 else random_arrays(rng)
@@ -151,6 +156,17 @@ def case_of(number: int) -> Case:
     data = data if pack is None else pack(data)
     name = original.name if original.name.startswith("docword") else f"case.{original.name}"
     return Case(name, data, options_for(original.name, rng))
+
+
+def drawn_case(rng: random.Random) -> Case:
+    """Return a file that was drawn by the grammar of its format, sound or a little spoilt."""
+    name, data = crossed_tables(rng) if rng.random() < 0.2 else drawn_file(rng)
+    how = rng.random()
+    if how < 0.2:
+        data = spoil(data, random_edits(rng)[:1])
+    elif how < 0.3:
+        data = spoil_lines(data, rng, CONTENTS[rng.choice(SMALL)])
+    return Case(name, data, options_for(name, rng))
 
 
 def spliced_case(rng: random.Random) -> Case:

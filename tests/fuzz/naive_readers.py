@@ -4,12 +4,12 @@ Each takes the bytes of a file and what is known about it, and returns a row or 
 for every record; or NotImplemented where a file is of no kind that it knows.
 """
 
-import json
 import struct
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from naive_tables import arrow_rows, csv_rows, json_rows, npz_rows
 from readings import LONGEST
 from splices import is_packed
 
@@ -202,37 +202,11 @@ def words_of(text: str) -> dict[str, int]:
     return found
 
 
-def once(pairs: list) -> dict:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return dict(pairs)
-
-
-def refuse(constant: str) -> None:
-    raise ValueError(constant)
-
-
-def json_texts(data: bytes, schema: Any) -> list:
-    """Return the texts of JSON lines that have an id or none."""
-    name, id_name = schema.fields["text"], schema.fields.get("id")
-    found: list = []
-    for line in lines_of(data):
-        if not line or line.isspace():
-            continue
-        found.append(None)
-        if len(line) > LONGEST:
-            continue
-        try:
-            record = json.loads(line.decode(), object_pairs_hook=once, parse_constant=refuse)
-            # Halves of characters are none, and no number is infinite.
-            json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict) and isinstance(record.get(name), str):
-            found[-1] = record[name]
-    if id_name is not None and b"\\" in data:  # an id may be spelled in several ways
+def json_lines(data: bytes, schema: Any) -> list:
+    """Return the rows of JSON lines that have an id or none."""
+    if "id" in schema.fields and b"\\" in data:  # an id may be spelled in several ways
         return NotImplemented
-    return found
+    return json_rows(lines_of(data), schema)
 
 
 def npy(data: bytes, schema: Any) -> list:
@@ -266,7 +240,15 @@ READERS = {
     "mtx": entries,
     "text": text,
     "npy": npy,
+    "npz": npz_rows,
+    "csv": csv_rows,
+    "tsv": csv_rows,
+    "jsonl": json_lines,
+    "parquet": arrow_rows,
+    "arrow": arrow_rows,
 }
+UNKNOWN = {"hash_bits", "id_field", "time_field"}
+"""What may be said about a file and is not known here."""
 
 
 def check_naive(path: Path, said: dict[str, Any]) -> bool:
@@ -275,14 +257,12 @@ def check_naive(path: Path, said: dict[str, Any]) -> bool:
     Return whether there is one for it.
     """
     data, rows, rejected = path.read_bytes(), {}, set()
-    if is_packed(data) or "hash_bits" in said:
+    if is_packed(data) or said.keys() & UNKNOWN:
         return False
     source = open_source(str(path), Options(max_line_bytes=LONGEST, **said))
     schema = source.schema
-    read = READERS.get(schema.format)
-    if schema.format == "jsonl" and "text" in schema.fields and schema.kind == "documents":
-        read = json_texts if schema.fields.keys() <= {"text", "id"} and not said else None
-    if read is None or schema.ngrams > 1:
+    read = READERS[schema.format]
+    if schema.ngrams > 1:
         source.close()
         return False
     try:
@@ -302,7 +282,7 @@ def check_naive(path: Path, said: dict[str, Any]) -> bool:
     for number, row in enumerate(expected):
         if isinstance(row, str):
             row = words_of(row) if row.isascii() else rows.get(number)
-        if isinstance(row, dict) and schema.kind == "table":
+        if isinstance(row, dict) and schema.kind == "table":  # sparse
             row = [row.get(j, 0.0) for j in range(schema.n_features)]
         assert (row is None) == (number in rejected), (number, row)
         assert rows.get(number) == row, (number, rows.get(number), row)
@@ -317,4 +297,9 @@ def plain_rows(rows: Any) -> list:
         columns, values = rows.indices.tolist(), rows.data.tolist()
         parts = [range(ends[i], ends[i + 1]) for i in range(rows.shape[0])]
         return [{columns[at]: values[at] for at in part if values[at]} for part in parts]
-    return [row.tolist() if hasattr(row, "tolist") else dict(row) for row in rows]
+    return [cells_of(row.tolist()) if hasattr(row, "tolist") else dict(row) for row in rows]
+
+
+def cells_of(row: list) -> list:
+    """Return cells, None where missing."""
+    return [None if cell != cell else cell for cell in row]

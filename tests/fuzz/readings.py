@@ -1,9 +1,12 @@
 """What must hold of whatever comes out of a file, sound or spoilt."""
 
+import os
 import random
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from splices import is_packed
 
 from bnpstream.sources import Options, open_source
 from bnpstream.sources.files import byte_reader
@@ -145,12 +148,67 @@ def check_once(path: Path, said: dict[str, Any], rng: random.Random) -> Reading:
     check_numbers(whole.found)
     if whole.found and rng.random() < 0.5:
         check_resumed(path, said, whole, rng.randrange(len(whole.found)), rng.choice(BATCHES))
+    elif rng.random() < 0.3:
+        check_piped(path, said, whole, rng)
+    elif rng.random() < 0.2:
+        check_parted(path, said, whole, rng)
     elif rng.random() < 0.5:
         sizes = BLOCKS if path.stat().st_size < MOST_SINGLY else BLOCKS[3:]
         check_same(in_blocks(rng.choice(sizes), path, rng.choice(BATCHES), said), whole)
     else:
         check_same(reading(path, rng.choice(BATCHES), said), whole)
     return whole
+
+
+PIPED = ("text", "csv", "tsv", "jsonl", "svmlight", "lda-c", "uci", "mtx")
+PARTED = ("text", "jsonl", "svmlight", "lda-c")
+"""Formats of lines, and those in which every line stands for itself."""
+MOST_PIPED = 1 << 16
+"""Bytes that a pipe holds."""
+
+
+def check_piped(path: Path, said: dict[str, Any], whole: Reading, rng: random.Random) -> None:
+    """Raise AssertionError unless a pipe gives what a file gives, once it is known what that is."""
+    if whole.schema is None or whole.schema.format not in PIPED:
+        return
+    if path.stat().st_size > MOST_PIPED:
+        return
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, path.read_bytes())
+        os.close(writer)
+        pipe = Path(f"/dev/fd/{reader}")
+        piped = reading(pipe, rng.choice(BATCHES), said, None, whole.schema)
+    finally:
+        os.close(reader)
+    assert plain(piped.found) == plain(whole.found)
+    told = None if piped.error is None else piped.error.replace(str(pipe), str(path))
+    assert told == whole.error
+
+
+def check_parted(path: Path, said: dict[str, Any], whole: Reading, rng: random.Random) -> None:
+    """Raise AssertionError unless two files have the rows of one that is both together."""
+    data = path.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(data) if byte == 0x0A]
+    is_plain = whole.error is None and not is_packed(data)
+    if not ends or not is_plain or whole.schema.format not in PARTED:
+        return
+    cut = rng.choice(ends)
+    if is_packed(data[cut:]) or data[cut:].startswith(b"\xef\xbb\xbf"):
+        return
+    parts = [path.with_name(f"{path.name}.{name}") for name in ("one", "two")]
+    parts[0].write_bytes(data[:cut])
+    parts[1].write_bytes(data[cut:])
+    options = Options(max_line_bytes=LONGEST, **said)
+    try:
+        source = open_source([str(one) for one in parts], options, whole.schema)
+        batches = source.batches(rng.choice(BATCHES))
+        found = [(*one, position) for records, position in batches for one in compared(records)]
+    finally:
+        for one in parts:
+            one.unlink()
+    numbered = [sorted((number, text) for number, _, text, _ in x) for x in (found, whole.found)]
+    assert numbered[0] == numbered[1]
 
 
 def check_unpacked(path: Path, data: bytes, said: dict[str, Any], whole: Reading) -> None:
