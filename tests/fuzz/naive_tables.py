@@ -56,7 +56,7 @@ def label(value: Any) -> str | None:
 def counts(value: Any) -> dict[str, int]:
     """Return counts by word of an object or of a list of words."""
     found: dict[str, int] = {}
-    if isinstance(value, dict):
+    if isinstance(value, dict) and all(isinstance(word, str) for word in value):
         found = {word: whole(n) for word, n in value.items()}
     elif isinstance(value, list) and all(isinstance(word, str) for word in value):
         for word in value:
