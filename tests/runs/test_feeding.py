@@ -18,7 +18,7 @@ HUGE = "1e308"
 """A number that no Gaussian takes."""
 
 
-QUICK = {"prefix_rows": 20, "engine": "reference"}
+QUICK = {"prefix_rows": 20}
 
 
 def write_table(path, cells):
