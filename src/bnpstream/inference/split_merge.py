@@ -11,7 +11,7 @@ import numpy as np
 
 from bnpstream.inference.chains import Chain, chain_at
 from bnpstream.kernels.arrays import Floats, Integers
-from bnpstream.kernels.measures.rules import PointParameters
+from bnpstream.kernels.measures.rules import GIVEN, DiscountParameters
 from bnpstream.kernels.passes import gibbs as compiled
 from bnpstream.likelihoods import Batch
 from bnpstream.mixture import (
@@ -89,7 +89,8 @@ def _scan(
     model: Model, pair: Chain, batch: Batch, uniforms: Floats, kernel: KernelArguments | None
 ) -> None:
     """Do a restricted scan whose probability nobody asks for."""
-    others, prior = batch.part(2, len(batch)), PointParameters(model.prior.smallest_mass, 0.0)
+    others = batch.part(2, len(batch))
+    prior = DiscountParameters(GIVEN, 0.0, float(model.prior.smallest_mass))
     known = None
     if kernel is not None and model.prior.kernel_parameters_given(pair.state.auxiliary) is not None:
         known = kernel_arguments((prior, kernel.likelihood), others, 1)

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln
 
 from bnpstream.kernels.measures.rules import (
+    GENERALIZED_GAMMA,
+    GIVEN,
     LARGE_TERMS,
-    GeneralizedGammaParameters,
-    PointParameters,
+    DiscountParameters,
     enclosed_mode,
 )
 from bnpstream.priors.auxiliary import find_mode
@@ -250,9 +251,10 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         )
         return NormalizedRandomMeasure.expected_clusters(scaled, n)
 
-    def kernel_parameters(self) -> GeneralizedGammaParameters:
+    def kernel_parameters(self) -> DiscountParameters:
         """Return the parameters of the compiled rule."""
-        return GeneralizedGammaParameters(
+        return DiscountParameters(
+            GENERALIZED_GAMMA,
             float(self.concentration),
             float(self.discount),
             float(self.tilt),
@@ -264,12 +266,12 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         """Return the log density of log U given whole counts; None for sigma = 0: no U."""
         return None if self.discount == 0.0 else super().auxiliary_log_density(counts)
 
-    def kernel_parameters_given(self, auxiliary: float) -> PointParameters:
+    def kernel_parameters_given(self, auxiliary: float) -> DiscountParameters:
         """Return the parameters of the compiled rule given log U: new is a (u+tau)^sigma."""
         growth = 1.0
         if self.discount > 0.0:
             growth = float(np.exp(self.discount * self._shares(np.array([auxiliary]))[2][0]))
-        return PointParameters(float(self.discount), float(self.concentration * growth))
+        return DiscountParameters(GIVEN, float(self.concentration * growth), float(self.discount))
 
 
 def dirichlet_process(concentration: float = 1.0) -> GeneralizedGamma:

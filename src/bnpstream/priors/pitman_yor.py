@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from bnpstream.kernels.measures.rules import PitmanYorParameters
+from bnpstream.kernels.measures.rules import PITMAN_YOR, DiscountParameters
 from bnpstream.priors.base import (
     TINY_DISCOUNT,
     Floats,
@@ -125,10 +125,13 @@ class PitmanYor(Prior):
         log_ratio += gammaln(theta + 1.0) - gammaln(theta + sigma + 1.0)
         return float((theta * np.expm1(log_ratio) + sigma * np.exp(log_ratio)) / sigma)
 
-    def kernel_parameters(self) -> PitmanYorParameters:
+    def kernel_parameters(self) -> DiscountParameters:
         """Return the parameters of the compiled rule."""
-        return PitmanYorParameters(
-            float(self.concentration), float(self.discount), self.cluster_count == "plain"
+        return DiscountParameters(
+            PITMAN_YOR,
+            float(self.concentration),
+            float(self.discount),
+            plain_count=self.cluster_count == "plain",
         )
 
 

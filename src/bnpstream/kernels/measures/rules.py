@@ -90,29 +90,22 @@ def new_weight(prior: Any, clusters: Clusters) -> tuple[float, float]:
     raise TypeError(f"no compiled prior for parameters of type {type(prior).__name__}")
 
 
-class GeneralizedGammaParameters(NamedTuple):
-    """Parameters of ``bnpstream.priors.GeneralizedGamma``."""
+GENERALIZED_GAMMA, PITMAN_YOR, GIVEN = range(3)
+"""Rules with the same discount for all clusters. One class of parameters serves all of them, so
+that the loops of one are those of the others and nothing is compiled again."""
 
+
+class DiscountParameters(NamedTuple):
+    """Parameters of ``bnpstream.priors.GeneralizedGamma`` and ``PitmanYor``."""
+
+    rule: int
+    """GENERALIZED_GAMMA, PITMAN_YOR, or GIVEN: the first one given U."""
     concentration: float
+    """Or, given U, the new weight."""
     discount: float
-    tilt: float
-    quadrature: bool
-    plain_count: bool
-
-
-class PitmanYorParameters(NamedTuple):
-    """Parameters of ``bnpstream.priors.PitmanYor``."""
-
-    concentration: float
-    discount: float
-    plain_count: bool
-
-
-class PointParameters(NamedTuple):
-    """A rule with a fixed new weight: ``bnpstream.priors.GeneralizedGamma`` given U."""
-
-    discount: float
-    new: float
+    tilt: float = 0.0
+    quadrature: bool = False
+    plain_count: bool = False
 
 
 @inlined
@@ -314,28 +307,21 @@ def averaged_new_weight(prior: Any, n: float, count: float, mode: float) -> floa
     return prior.concentration * new / old
 
 
-@discounting(GeneralizedGammaParameters)
-def _generalized_gamma(prior, clusters):  # type: ignore[no-untyped-def]
+@discounting(DiscountParameters)
+def _discounted_rule(prior, clusters):  # type: ignore[no-untyped-def]
     n, start = clusters.totals[TOTAL_MASS], clusters.totals[LOG_AUXILIARY]
-    if prior.discount == 0.0:  # nothing depends on how many clusters there are
+    if prior.rule == GIVEN:
+        return prior.concentration, start
+    if prior.rule == GENERALIZED_GAMMA and prior.discount == 0.0:  # whatever clusters there are
         return prior.concentration, auxiliary_mode(prior, n, 0.0, start)
     count = occupied_clusters(prior.plain_count, clusters)
+    if prior.rule == PITMAN_YOR:
+        return prior.concentration + prior.discount * count, start
     mode = auxiliary_mode(prior, n, count, start)
     if prior.quadrature:
         return averaged_new_weight(prior, n, count, mode), mode
     log_shifted = auxiliary_terms(prior, mode)[2]
     return prior.concentration * math.exp(prior.discount * log_shifted), mode
-
-
-@discounting(PointParameters)
-def _point(prior, clusters):  # type: ignore[no-untyped-def]
-    return prior.new, clusters.totals[LOG_AUXILIARY]
-
-
-@discounting(PitmanYorParameters)
-def _pitman_yor(prior, clusters):  # type: ignore[no-untyped-def]
-    count = occupied_clusters(prior.plain_count, clusters)
-    return prior.concentration + prior.discount * count, clusters.totals[LOG_AUXILIARY]
 
 
 @entry
