@@ -27,7 +27,9 @@ from bnpstream.mixture import MixtureState, Model
 from bnpstream.priors import Prior
 
 STARTS = (1.0, 10.0, 100.0)
-"""Concentrations that are tried, besides the one given, where it is learnt."""
+"""Concentrations that are tried for words, besides the one given, where it is learnt."""
+OF_VECTORS = 30.0
+"""Concentration that streams of vectors start with: from any between 10 and 100 they end alike."""
 MOST_ROWS, SCALE_ROWS = 500, 250
 """Rows that are looked at, at most; of these, rows that decide on the scale."""
 HALVINGS = 4
@@ -154,11 +156,14 @@ def starting(model: Model) -> list[Prior]:
 
     Only words need several. In a new cluster a short text is as likely as in one that is there,
     and few open if the concentration is small. A row of cells that is far from all clusters opens
-    one at any concentration, and a large one only opens clusters side by side.
+    one at any concentration, and a large one only opens clusters side by side. So does a vector,
+    but where groups lie close together, those that are joined at the beginning stay joined.
     """
     prior: Any = model.prior
     if "concentration" not in prior.learn or model.likelihood.n_located == 0:
         return [prior]
+    if model.likelihood.feature_kind != "words":
+        return [with_concentration(prior, OF_VECTORS)]
     return [with_concentration(prior, a) for a in sorted({prior.concentration, *STARTS})]
 
 
