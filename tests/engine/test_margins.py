@@ -106,6 +106,30 @@ def test_topics_are_where_the_margin_is_largest(clusters, monkeypatch):
     assert all(a >= b for a, b in pairwise(sizes))
 
 
+def test_peaks_are_those_of_naive_code(monkeypatch):
+    """Four themes of seven groups: the margin falls between groups and themes."""
+    rng = np.random.default_rng(8)
+    themes = rng.normal(size=(4, 64))[np.arange(84) % 4]
+    groups = rng.normal(size=(28, 64))[np.arange(84) % 28]
+    means = themes + 1.2 * groups + 0.4 * rng.normal(size=(84, 64))
+    means *= 0.8 / np.linalg.norm(means, axis=1, keepdims=True)
+    masses = rng.uniform(1.0, 50.0, 84)
+    levels = naive_joins(masses, means)
+    curve = [naive_margin(masses, means, groups) for groups in levels[:-1]]
+    expected, best, low = [], 0.0, 0.0
+    for groups, margin in zip(levels, curve, strict=False):
+        if margin > best:
+            if low > margins.DIP * best:
+                expected.pop()
+            expected.append(len(groups))
+            best = low = margin
+        low = min(low, margin)
+    sums = masses[:, None] * (means - masses @ means / masses.sum())
+    monkeypatch.setattr(margins, "ALL_UP_TO", 84)
+    found = margins._peaks(sums @ sums.T, margins._joins(masses, sums @ sums.T))
+    assert found == expected == [28, 4]
+
+
 @pytest.mark.parametrize(("n_topics", "factor", "expected"), [(9, 1.0, 9), (None, 0.4, 2)])
 def test_another_number_of_topics(clusters, n_topics, factor, expected):
     assert len(directions_of(*clusters, n_topics, factor).units) == expected

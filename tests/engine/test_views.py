@@ -9,7 +9,7 @@ from bnpstream import StreamingMixture
 from bnpstream.engine.row_sample import LEAST_VECTORS, MOST_VECTORS, Memory, row_keys
 from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.inference import agreement, margins
-from bnpstream.inference.agreement import View, agreed_number
+from bnpstream.inference.agreement import View, natural_number
 from bnpstream.likelihoods import Directional
 
 
@@ -85,7 +85,33 @@ def test_clusters_without_groups_are_one_topic():
     rows = rng.normal(size=(600, 64)) / 8.0
     masses, sums = np.full(20, 30.0), rows.reshape(20, 30, 64).sum(axis=1)
     joins = margins._joins(masses, sums @ sums.T)
-    assert agreed_number(rows, masses, sums, joins) == 1
+    assert natural_number(rows, masses, sums, joins, [20, 7, 1]) == 1
+
+
+def splintered(within):
+    """Return rows of 12 groups, from their centre, and clusters that are groups in ten pieces."""
+    rows, of = drawn(12, 4000, 64, 0.0, seed=7, within=within)
+    pieces = 10 * of + np.argmax(rows @ np.random.default_rng(7).normal(size=(64, 10)), axis=1)
+    found, pieces = np.unique(pieces, return_inverse=True)
+    rows = rows.astype(float) - rows.mean(axis=0)
+    sums = np.stack([rows[pieces == k].sum(axis=0) for k in range(found.size)])
+    masses = np.bincount(pieces).astype(float)
+    return rows[:2000], masses, sums, margins._joins(masses, sums @ sums.T)
+
+
+def test_the_finest_peak_that_views_confirm_is_taken():
+    held = splintered(0.65)
+    n, clear = agreement.CLEAR, agreement._agreements(*held, [60, 12])
+    assert [agreed > n for agreed, _ in clear] == [False, True]
+    assert natural_number(*held, [60, 12, 3]) == 12
+    assert natural_number(*held, [12, 3]) == 12
+
+
+def test_where_views_confirm_no_peak_they_say_how_far_to_join():
+    held = splintered(0.4)
+    (agreed, _), *_ = agreement._agreements(*held, [60])
+    assert agreed < agreement.CLEAR
+    assert natural_number(*held, [60]) == agreement._agreed_number(*held) != 60
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How far clusters of vectors may be joined: as long as two views of a row agree on its group.
+"""Which groups of vectors are real: those on which two views of a row agree.
 
 Columns are parted in two halves, and each half of a row points to a group by itself. Where groups
 are real, both point to the same one; where a group is a splinter, it is chance which of its like
@@ -6,10 +6,11 @@ each points to; and where a group holds parts of several, neither half points to
 agreement is the mutual information of the two labels, relative to their entropy, with what chance
 gives taken off both (Vinh, Epps and Bailey 2010). A row is compared with its own group without it.
 
-From the finest level on, groups are joined as long as views agree hardly less than at any finer
-level. So the first natural level counts, not the clearest: that may be the themes of topics. Groups
-far apart are clear at any level: where views agree on nearly every row, what they say in common may
-hardly become less either.
+Views confirm groups that are found otherwise, or they say themselves how far to join: from the
+finest level on, groups are joined as long as views agree hardly less than at any finer level. So
+the first natural level counts, not the clearest: that may be the themes of topics. Groups far apart
+are clear at any level: where views agree on nearly every row, what they say in common may hardly
+become less either.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,8 @@ DOUBT = 1.0 / 6.0
 """Views may agree less than at a finer level by this share of a (1 - a), a being the agreement."""
 SURE, LOSS = 0.95, 0.02
 """Where views agree so much, this share of what they say in common may be lost by joining."""
+CLEAR = 0.7
+"""Views that agree so much confirm groups that are found otherwise."""
 CHANCE = 0.05
 """Views that agree less than this, at all levels, know no groups."""
 STEP = 1.12
@@ -36,8 +39,13 @@ LEAST = 1.5
 Joins = Sequence[tuple[int, int, float]]
 
 
-def agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> int:
-    """Return how many groups are left where views no longer agree on fewer.
+def natural_number(
+    rows: Floats, masses: Floats, sums: Floats, joins: Joins, peaks: Sequence[int]
+) -> int:
+    """Return the first of some descending numbers of groups that views confirm, or their own.
+
+    Where views agree on nearly every row at the finest level, groups are far apart: coarser ones
+    are confirmed as well, and views say by themselves how far to join.
 
     Parameters
     ----------
@@ -49,17 +57,24 @@ def agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> i
         Of the rows of clusters, from the centre.
     joins : sequence of (i, j, square)
         Group j becomes part of group i, from K groups to one.
+    peaks : sequence of int
+        Numbers of groups.
     """
-    numbers, own = _numbers(masses.size), _own(rows, sums)
-    levels = []
-    for turn in SPLITS:
-        half = np.arange(rows.shape[1]) // turn % 2 == 0
-        views = [View(rows[:, some], sums[:, some]) for some in (half, ~half)]
-        levels.append(_levels(views, masses, own, joins, numbers))
+    numbers = [masses.size, *peaks]
+    levels = zip(numbers, _agreements(rows, masses, sums, joins, numbers), strict=True)
+    if next(levels)[1][0] < SURE:
+        for number, (agreed, _) in levels:
+            if agreed >= CLEAR:
+                return number
+    return _agreed_number(rows, masses, sums, joins)
+
+
+def _agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> int:
+    """Return how many groups are left where views no longer agree on fewer."""
+    numbers = _numbers(masses.size)
     best, most, found = 0.0, 0.0, 1
-    for number, *labels in zip(numbers, *levels, strict=True):
-        agreed = sum(agreement(*both) for both in labels) / len(SPLITS)
-        common = sum(mutual_information(*both)[0] for both in labels)
+    levels = _agreements(rows, masses, sums, joins, numbers)
+    for number, (agreed, common) in zip(numbers, levels, strict=True):
         best, most = max(best, agreed), max(most, common)
         if best < CHANCE:
             continue
@@ -69,6 +84,21 @@ def agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> i
             break
         found = number
     return found
+
+
+def _agreements(
+    rows: Floats, masses: Floats, sums: Floats, joins: Joins, numbers: Sequence[int]
+) -> Iterator[tuple[float, float]]:
+    """Yield agreement and mutual information of views for every number, means over `SPLITS`."""
+    own, levels = _own(rows, sums), []
+    for turn in SPLITS:
+        half = np.arange(rows.shape[1]) // turn % 2 == 0
+        views = [View(rows[:, some], sums[:, some]) for some in (half, ~half)]
+        levels.append(_levels(views, masses, own, joins, numbers))
+    for labels in zip(*levels, strict=True):
+        agreed = sum(agreement(*both) for both in labels) / len(SPLITS)
+        common = sum(mutual_information(*both)[0] for both in labels) / len(SPLITS)
+        yield agreed, common
 
 
 def _numbers(K: int) -> list[int]:

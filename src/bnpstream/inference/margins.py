@@ -1,4 +1,4 @@
-"""Topics of vectors: clusters joined by their means, as far as rows stay clearly in one of them.
+"""Topics of vectors: clusters joined by their means, to where rows are clearly in one of them.
 
 Every cluster has a mass n_k and a mean x_k, that of its rows; g is the mean of all rows. Clusters
 are joined two at a time, those first that cost least variance between groups (Ward 1963). A group
@@ -9,22 +9,25 @@ rows of
 
 how much more a row points to its own group than to the next, or to none. Splinters of one group
 point where it points, which costs margin; groups that differ, joined, point nowhere, which costs
-more. Where rows are at hand, these say how far to join (`inference.agreement`); where there are
-only clusters, topics are where the margin is largest. Then clusters move to the direction that they
-point to most, a few times.
+more. So the margin has a peak where groups are natural, and another where these are joined to
+themes. Where there are only clusters, topics are where it is largest. Where rows are at hand,
+topics are the finest peak that these confirm, or else what rows say by themselves
+(`inference.agreement`). Then clusters move to the direction that they point to most, a few times.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from bnpstream.inference.agreement import Joins, agreed_number
+from bnpstream.inference.agreement import Joins, natural_number
 from bnpstream.kernels.arrays import Floats, Integers
 
 MOST_MEANS = 2048
 """Clusters that are joined two at a time, at most: the heaviest. Others have the best topic."""
 ALL_UP_TO, STEP = 64, 1.03
 """Numbers of groups up to which all are looked at, and by what others differ at least."""
+DIP = 0.8
+"""Between two peaks the margin falls to this share of the finer one."""
 SWEEPS = 4
 """How often clusters move to the best direction."""
 
@@ -59,7 +62,7 @@ def directions_of(
     means : ndarray of shape (K, D)
         x_k.
     n_topics : int, optional
-        Topics wanted; by default as many as `rows`, or else the margin, ask for, times `factor`.
+        Topics wanted; by default as many as margin and `rows` ask for, times `factor`.
     factor : float
         See `n_topics`.
     rows : ndarray of shape (n, D), optional
@@ -71,10 +74,12 @@ def directions_of(
     sums = sums[heavy]
     products = sums @ sums.T
     joins = _joins(masses[heavy], products)
-    if n_topics is None and rows is not None:
-        n_topics = max(1, round(factor * agreed_number(rows - centre, masses[heavy], sums, joins)))
-    elif n_topics is None:
-        n_topics = max(1, round(factor * _clearest(products, joins)))
+    if n_topics is None:
+        peaks = _peaks(products, joins)
+        wanted = peaks[-1]
+        if rows is not None:
+            wanted = natural_number(rows - centre, masses[heavy], sums, joins, peaks)
+        n_topics = max(1, round(factor * wanted))
     groups = _cut(joins, heavy.size, n_topics)
     for _ in range(SWEEPS):
         units = _units(sums, groups)
@@ -106,10 +111,10 @@ def _cut(joins: Joins, K: int, n_groups: int) -> Integers:
     return np.unique(groups, return_inverse=True)[1]
 
 
-def _clearest(products: Floats, joins: Joins) -> int:
-    """Return the number of groups with the largest margin."""
+def _peaks(products: Floats, joins: Joins) -> list[int]:
+    """Return the numbers of groups where the margin has a peak above all finer ones, descending."""
     K = len(products)
-    best, chosen, looked = -np.inf, K, 2 * K
+    best, looked, rises, peaks = -np.inf, 2 * K, False, list[int]()
     pointing, alive, own = products, np.ones(K, np.bool_), np.arange(K)
     squares = np.diagonal(products).copy()
     for J in range(K, 0, -1):
@@ -117,13 +122,18 @@ def _clearest(products: Floats, joins: Joins) -> int:
             looked = J
             margin = _margin(pointing[alive], squares[alive], (np.cumsum(alive) - 1)[own])
             if margin > best:
-                best, chosen = margin, J
+                if rises:
+                    peaks.pop()
+                peaks.append(J)
+                best, rises = margin, True
+            elif margin < DIP * best:
+                rises = False
         if J > 1:
             i, j, square = joins[K - J]
             pointing[i] += pointing[j]
             squares[i], alive[j] = square, False
             own[own == j] = i
-    return chosen
+    return peaks
 
 
 def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
