@@ -6,6 +6,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from test_margins import drawn
 
 from bnpstream import StreamingMixture
+from bnpstream.engine import topic_finder
 from bnpstream.engine.row_sample import LEAST_VECTORS, MOST_VECTORS, Memory, row_keys
 from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.inference import agreement, margins
@@ -129,6 +130,24 @@ def test_kept_rows_depend_on_their_numbers_only(n, D, room):
     assert room // 2 < kept.sum() < room
     for found in (memory.vectors(), parts.vectors()):
         np.testing.assert_array_equal(found, rows[kept].astype(np.float16))
+
+
+def test_on_the_way_fewer_rows_are_looked_at(monkeypatch):
+    rows, _ = drawn(8, 1200, 64, 0.0, seed=5)
+    looked, found_directions = [], topic_finder.found_directions
+
+    def spy(posterior, means, n_topics, granularity, vectors):
+        looked.append(len(vectors))
+        return found_directions(posterior, means, n_topics, granularity, vectors)
+
+    monkeypatch.setattr(topic_finder, "found_directions", spy)
+    monkeypatch.setattr(topic_finder, "QUICK_VECTORS", 100)
+    model = StreamingMixture()
+    for start in range(0, 1200, 100):
+        model.partial_fit(rows[start : start + 100])
+    assert looked == [100]
+    assert model.topics_.size == 8
+    assert looked == [100, 1200]
 
 
 def test_saved_rows_are_checked():

@@ -53,6 +53,8 @@ FIRST, FACTOR = 1000, 4
 """Rows after which topics are found, and by what that grows."""
 WORDS_PER_ROW, MOST_WORDS = 8, 2**17
 """Words that are looked at in the middle of a stream: for every row seen, and at most."""
+QUICK_VECTORS = 2048
+"""Vectors that are looked at in the middle of a stream, at most."""
 GROWTH = 1.5
 """By what rows grow before topics are found for an answer again."""
 REMEMBERED = 2.0
@@ -129,17 +131,19 @@ class TopicFinder:
         if means is None:
             return _matched(before, posterior, "clusters", *self._clusters(posterior))
         found, topics = found_directions(
-            posterior, means, self.n_topics, self.granularity, self._vectors(posterior)
+            posterior, means, self.n_topics, self.granularity, self._vectors(posterior, effort)
         )
         masses = posterior.state.masses[posterior.order]
         return _matched(before, posterior, "clusters", found, (None, masses, topics))
 
-    def _vectors(self, posterior: "Posterior") -> Floats | None:
+    def _vectors(self, posterior: "Posterior", effort: Effort) -> Floats | None:
         """Return the directions that were kept; None if not all rows were looked at."""
         if self.memory.n_seen == 0 or self.memory.n_seen != posterior.state.n_observations:
             return None
         last = REMEMBERED * posterior.state.total_mass
-        return self.memory.vectors(last).astype(np.float64)
+        rows = self.memory.vectors(last)
+        step = -(-len(rows) // QUICK_VECTORS) if effort is QUICK else 1
+        return rows[:: max(step, 1)].astype(np.float64)
 
     def _wanted(self, n_found: int) -> int:
         return self.n_topics or max(1, round(self.granularity * n_found))
