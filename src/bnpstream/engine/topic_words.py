@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from bnpstream.engine.row_sample import Words
+from bnpstream.inference.topic_tree import joined
 from bnpstream.inference.topic_units import Grouping, Units
 from bnpstream.inference.topics import (
     LEAST_COUNT,
@@ -128,7 +129,7 @@ def topics_of_rows(rows: WordUnits, effort: Effort, several: bool) -> Grouping |
     (counts, base), ids = rows.counted, np.asarray(rows.ids)
     least = separate_evidence(counts, ids, base, rows.strength)
     grouping = grouped(rows.counted, least, effort=effort, several=several)
-    return _coarser(grouping, ids)
+    return _coarser(rows, grouping)
 
 
 def topics_following(rows: WordUnits, before: TopicWords) -> Grouping | None:
@@ -136,12 +137,15 @@ def topics_following(rows: WordUnits, before: TopicWords) -> Grouping | None:
     (counts, base), ids = rows.counted, np.asarray(rows.ids)
     least = separate_evidence(counts, ids, base, rows.strength)
     grouping = followed(rows.counted, before.best(rows.words), before.strength, least)
-    return None if grouping is None or grouping.n_topics == 1 else _coarser(grouping, ids)
+    return None if grouping is None or grouping.n_topics == 1 else _coarser(rows, grouping)
 
 
-def _coarser(grouping: Grouping | None, ids: Integers) -> Grouping | None:
-    """Return topics, if they are no more than the clusters of rows: they are the coarser level."""
-    return grouping if grouping is None or grouping.n_topics <= np.unique(ids).size else None
+def _coarser(rows: WordUnits, grouping: Grouping | None) -> Grouping | None:
+    """Return topics joined until they are no more than clusters: they are the coarser level."""
+    n_clusters = np.unique(np.asarray(rows.ids)).size
+    if grouping is None or grouping.n_topics <= n_clusters:
+        return grouping
+    return joined(rows.counted, grouping, n_clusters)
 
 
 def topics_of_clusters(clusters: WordUnits, effort: Effort, several: bool) -> Grouping:

@@ -30,7 +30,7 @@ from scipy.special import gammaln, psi
 
 from bnpstream.inference.odds import Odds, pool_of
 from bnpstream.inference.topic_tree import START, joined
-from bnpstream.inference.topic_units import Grouping, Units, adapted, evidence, moved
+from bnpstream.inference.topic_units import MOST, Grouping, Units, adapted, evidence, moved
 from bnpstream.inference.tree import best_joins
 from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import MixtureState, Model
@@ -51,6 +51,8 @@ THOROUGH, QUICK = Effort(4, 3, 1), Effort(8, 1, 0)
 MOST_TOPICS = 512
 LEAST_LOOKED = 64
 """Topics below which the joint may fall and rise again."""
+ENOUGH = 0.7
+"""Share of the topics cut that joining leaves at most, where more cuts would not find more."""
 SETTLING = 0.01
 """What joining topics and settling them again may add, as a share of the joint."""
 STIFF = 4.0
@@ -108,7 +110,7 @@ def grouped(
     least : float
         The joint, given m, of another explanation, which the evidence must reach; None is returned
         as soon as there is no hope of it, or if the joint still rises with the largest number of
-        topics.
+        topics and joining leaves nearly as many.
     most : int
         Topics at most, before they are settled again.
     effort : Effort
@@ -134,7 +136,9 @@ def grouped(
             return None
     else:
         if least > -np.inf and size > 1:
-            return None  # still more topics would say still more
+            best = joined(units, current)
+            if best.n_topics > ENOUGH * size:
+                return None  # still more topics would say still more
     starts = [best]
     for _ in range(effort.n_doublings if size > 1 else 0):
         topics = _cut(starts[-1].topics, 2, rng)
@@ -143,9 +147,14 @@ def grouped(
     if best.n_topics < LEAST_LOOKED and best is not current:
         starts.append(current)
     found = [_polished(units, start, effort.n_rounds, order, rng) for start in starts]
-    found = [other for other in found if other.n_topics > 1] or [current if several else one]
+    found = [other for other in found if _differ(other)] or [current if several else one]
     best = max(found, key=lambda other: other.log_joint)
     return _preferred(units, best, one, least, several)
+
+
+def _differ(found: Grouping) -> bool:
+    """Return whether there are several topics, and they have words of their own."""
+    return found.n_topics > 1 and np.log(found.strength) < MOST
 
 
 def _preferred(
