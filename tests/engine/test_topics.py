@@ -241,6 +241,54 @@ def test_a_joint_that_cannot_be_reached_is_given_up(corpus):
     assert grouped(Units(rows, np.full(V, 1.0 / V)), least=0.0) is None
 
 
+def many_groups(n_groups, seed, n_each=14, length=6, n_words=1200):
+    """Return short rows of many groups with eight words of their own each, and the groups."""
+    rng = np.random.default_rng((330, seed))
+    own = rng.integers(n_words, size=(n_groups, 8))
+    labels = rng.permutation(np.repeat(np.arange(n_groups), n_each))
+    words = own[labels[:, None], rng.integers(8, size=(labels.size, length))]
+    of = np.repeat(np.arange(labels.size), length)
+    rows = csr_array((np.ones(words.size), (of, words.ravel())), shape=(labels.size, n_words))
+    rows.sum_duplicates()
+    return rows, labels
+
+
+@pytest.mark.parametrize("n_groups", [100, 150, 250])
+@pytest.mark.parametrize("effort", [QUICK, THOROUGH])
+def test_many_small_groups_are_topics_though_the_joint_rises_with_every_cut(n_groups, effort):
+    rows, labels = many_groups(n_groups, seed=n_groups)
+    units = units_of(rows)
+    least = separate_evidence(rows, labels, units.base, 20.0) - 2000.0
+    found = grouped(units, least, effort=effort)
+    assert found is not None
+    assert adjusted_rand_score(labels, found.topics) > 0.95
+
+
+def test_slightly_more_topics_than_clusters_are_joined_and_far_more_left_to_clusters():
+    rows, labels = many_groups(100, seed=1)
+    words = Words(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
+    masses, used = np.ones(labels.size), np.arange(rows.shape[1])
+
+    def found(ids):
+        units = topic_words.WordUnits(words, masses, used, units_of(rows), 20.0, ids)
+        return topic_words.topics_of_rows(units, THOROUGH, False)
+
+    topics = found(np.where(labels < 40, labels // 2, labels)).topics  # 80 clusters
+    assert topics.max() + 1 == 80
+    for group in range(100):  # no group is torn apart
+        shares = np.bincount(topics[labels == group])
+        assert shares.max() >= 0.9 * shares.sum()
+    assert found(labels // 2) is None
+
+
+def test_topics_that_want_no_end_of_a_base_measure_are_one(corpus, monkeypatch):
+    units = units_of(corpus[0])
+    alike = np.arange(corpus[1].size) % 2
+    endless = adapted(units, alike, 1.0)._replace(strength=2e9, log_joint=0.0)
+    monkeypatch.setattr(inference, "_polished", lambda *_: endless)
+    assert grouped(units).n_topics == 1
+
+
 def test_any_numbers_of_topics_are_cuts_of_one_tree(corpus):
     rows = corpus[0].astype(float)
     units = Units(tables_of(rows, np.full(V, 1.0 / V), 50.0), np.full(V, 1.0 / V))

@@ -22,6 +22,9 @@ from bnpstream.kernels.arrays import Floats, Integers
 if TYPE_CHECKING:
     from bnpstream.engine.posterior import Posterior
 
+FEW_MORE = 1.5
+"""Topics of rows for each cluster up to which they are joined until they are no more."""
+
 
 class TopicWords(NamedTuple):
     """Topics of documents: what every topic has of every word."""
@@ -141,11 +144,16 @@ def topics_following(rows: WordUnits, before: TopicWords) -> Grouping | None:
 
 
 def _coarser(rows: WordUnits, grouping: Grouping | None) -> Grouping | None:
-    """Return topics joined until they are no more than clusters: they are the coarser level."""
+    """Return no more topics than clusters, as they are the coarser level; None if far more exist.
+
+    A few more are joined. Where rows ask for far more groups than there are clusters, the clusters
+    are coarse on purpose.
+    """
     n_clusters = np.unique(np.asarray(rows.ids)).size
     if grouping is None or grouping.n_topics <= n_clusters:
         return grouping
-    return joined(rows.counted, grouping, n_clusters)
+    few_more = grouping.n_topics <= FEW_MORE * n_clusters
+    return joined(rows.counted, grouping, n_clusters) if few_more else None
 
 
 def topics_of_clusters(clusters: WordUnits, effort: Effort, several: bool) -> Grouping:
