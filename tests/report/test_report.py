@@ -16,7 +16,13 @@ from reading_html import Page
 
 from bnpstream.mixture import Event
 from bnpstream.report import render_report, write_report
-from bnpstream.runs.description import ClusterDescription, Exemplar, Feature, RunDescription
+from bnpstream.runs.description import (
+    ClusterDescription,
+    Exemplar,
+    Feature,
+    RunDescription,
+    TopicDescription,
+)
 from run_examples import bars_run, columns_run, corpus_run, many_clusters_run, small_run
 
 HOSTILE = [
@@ -223,6 +229,19 @@ def test_texts_without_end_are_cut():
         small_run(clusters=[long], reject_reasons=[(text, 1)], settings={"a": {"b": text}})
     )
     assert len(page) < 150_000
+
+
+def test_a_topic_shows_a_typical_record_cut_between_words():
+    cluster = small_run().clusters[0]
+    told = Exemplar(7, "r7", 1.0, "Votes were counted <again>. " * 10)
+    short = told._replace(excerpt=told.excerpt[:160])  # as runs keep it: ends in "counted <"
+    topic = TopicDescription(
+        3, 0.5, 5.0, 1000, "vote, count, poll", [], [], [short], [], [cluster.id]
+    )
+    words = Page(render_report(small_run(topics=[topic]))).words()
+    assert "counted <again>. Votes were counted…" in words
+    named = replace(topic, label=short.excerpt)  # vectors are called after their records
+    assert Page(render_report(small_run(topics=[named]))).count("q") == 0
 
 
 def test_rare_reasons_go_together():

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from bnpstream._visible import visible
+from bnpstream.sources.formats.rows import EXCERPT_CHARACTERS
 
 _SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")
 LONGEST_WORD = 40
@@ -106,8 +107,17 @@ def word(name: object) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a text."""
-    return shorten(text, LONGEST_EXCERPT)
+    r"""Return the beginning of a text, without the part of a word where the record goes on.
+
+    Examples
+    --------
+    >>> excerpt("A short record."), excerpt("nine more " * 16)[-10:]
+    ('A short record.', 'nine more…')
+    """
+    if len(text) < EXCERPT_CHARACTERS:
+        return shorten(text, LONGEST_EXCERPT)
+    whole_words = text.rpartition(" ")[0] or text
+    return shorten(whole_words, LONGEST_EXCERPT).rstrip(" .,;:\u2026") + "\u2026"
 
 
 def setting(value: Any) -> str:

@@ -15,7 +15,7 @@ LISTED = 200
 """Heaviest topics that have a row."""
 SHOWN = 12
 """Words of a topic, those of its name included."""
-LINKED = 12
+LINKED = 6
 """Heaviest clusters of a topic that it links to."""
 
 
@@ -29,6 +29,8 @@ class TopicRow:
     """What tells it apart besides what its name says."""
     spark: str
     image: str | None
+    example: str
+    """A typical record, unless it is the name of the topic; may be empty."""
     linked: list[int]
     """Clusters, the heaviest first."""
 
@@ -49,7 +51,14 @@ def topic_rows(run: RunDescription) -> list[TopicRow]:
                 topic.lifted[NAMED_BY:SHOWN],
                 spark(topic.trend, lengths),
                 image,
+                "" if image else _example(topic),
                 [id for id in topic.clusters[:LINKED] if id in listed],
             )
         )
     return rows
+
+
+def _example(topic: TopicDescription) -> str:
+    """Return the beginning of a typical record that does not say the same as the topic's name."""
+    excerpts = (one.excerpt for one in topic.exemplars)
+    return next((text for text in excerpts if text and text not in topic.label), "")
