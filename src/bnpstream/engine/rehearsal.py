@@ -7,9 +7,9 @@ better than it is: short texts then end in a handful of clusters.
 
 The scale is the one that predicts the rows of the first blocks best, for every concentration that
 is tried. Concentrations are compared by the second half of the rows. At the start of a stream the
-largest wins that is within two standard errors of the best: if it is too large, the clusters say so
-later, and it is learnt again from these; if it is too small, no clusters open that could speak for
-a larger one.
+largest wins that is within three standard errors of the best: if it is too large, the clusters say
+so later, and it is learnt again from these; if it is too small, no clusters open that could speak
+for a larger one.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ HALVINGS = 4
 """Blocks end after 1/16, 1/8, 1/4, 1/2 and all of the rows."""
 FACTOR, STEPS, TOLL = 3.0, 6, 1.0
 """Of the search for a scale. A larger one must be worth so many nats, a step."""
-DOUBT = 2.0
+DOUBT = 3.0
 """Standard errors by which the first start may be behind the best one."""
 LEAST_ROWS = 40
 """With fewer rows to compare, the best one wins."""
