@@ -476,6 +476,8 @@ def test_clusters_of_single_rows_are_no_topics(corpus):
     one = adapted(units, np.zeros(40, np.int64), 100.0)
     assert few_apart(units, one, np.ones(40)) is one
     assert few_apart(units, one, np.full(40, 6.0)).n_topics == 36  # these hold 90 % of the rows
+    one_large = np.array([100.0, *[2.0] * 39])  # more than five rows each in the mean only
+    assert few_apart(units, one, one_large) is one
 
 
 def test_words_that_one_row_has_are_left_out():

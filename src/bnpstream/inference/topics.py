@@ -62,7 +62,8 @@ READABLE, STARTS = 32, (8, 4, 4)
 N_CHANCES = 9
 """Searches among words at random: topics that are none pass one time in ten at most."""
 FEW, NEARLY_ALL, LEAST_ROWS = 256, 0.9, 5.0
-"""Clusters that are few enough to be topics, if they hold this share of the rows, so many each."""
+"""Clusters that are few enough to be topics, if they hold this share of the rows, and half of them
+so many each."""
 LEAST_COUNT = 0.5
 """Less of a word than this, and a cluster does not have it."""
 
@@ -286,7 +287,7 @@ def few_apart(units: Units, found: Grouping, masses: Floats) -> Grouping:
         Their masses.
     """
     n_heavy = int(np.searchsorted(np.cumsum(masses), NEARLY_ALL * masses.sum())) + 1
-    if not 1 < n_heavy <= min(FEW, masses.sum() / LEAST_ROWS):
+    if not 1 < n_heavy <= FEW or masses[n_heavy // 2] < LEAST_ROWS:
         return found
     topics = np.arange(masses.size)
     heavy = units.tables[:n_heavy].toarray() + found.strength * found.base
