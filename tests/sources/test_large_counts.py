@@ -45,6 +45,19 @@ def test_repeated_entries_do_not_wrap_around(tmp_path, name):
     assert "sum to more than 64 bits hold" in rejects[0].reason
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_their_reject_is_the_same_in_any_batch(tmp_path, name):
+    rows = [[1, 2], MANY, [7], [3], MANY, [4]]
+    path = tmp_path / name
+    path.write_text(FORMATS[name](rows))
+    options = Options() if name in ("docword.txt", "a.mtx") else Options(n_features=2)
+    for batch_rows in (1, 2, 5, 64):
+        batches = open_source(str(path), options).batches(batch_rows)
+        rejects = [reject for batch, _ in batches for reject in batch.rejects]
+        assert [reject.document()["place"] for reject in rejects] == [{"record": 2}, {"record": 5}]
+        assert str(rejects[0].place) == f"{path}, record 2"
+
+
 def test_repeated_entries_of_an_archive_do_not_wrap_around(tmp_path):
     rows = [[1, 2], MANY, [MOST, 1], [MOST + 1], [7]]
     ends = np.cumsum([0, *map(len, rows)])

@@ -10,7 +10,7 @@ from bnpstream.kernels.text.digits import COUNTS, REALS
 from bnpstream.kernels.text.parser import Progress, Room, Rules
 from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.rows import TOO_LONG, too_long
-from bnpstream.sources.records import Records, Reject, beginning
+from bnpstream.sources.records import Place, Records, Reject, beginning
 
 __all__ = ["Building"]
 
@@ -160,10 +160,13 @@ class Building:
         self._marks.append(_Mark(self.current, stray is None, reject))
 
     def _too_long(self, record: int) -> _Mark:
-        """Return the mark of a record of the batch whose counts are too many to be summed."""
-        line, number = self.progress.n_lines, self.before + self.first + record
-        reject = Reject(self._source, line, number, f"record {number + 1}: {TOO_LONG}", "")
-        return _Mark(self.first + record, True, reject)
+        """Return the mark of a record of the batch whose counts are too many to be summed.
+
+        Its lines are not known any more: its place is its number in the file, from 1.
+        """
+        at = self.first + record
+        place = Place(self._source, spot={"record": at + 1})
+        return _Mark(at, True, Reject.at(place, self.before + at, TOO_LONG, ""))
 
     def take(self) -> Iterator[Records]:
         """Take what is complete out of the batch; yield it if it is to be delivered."""
