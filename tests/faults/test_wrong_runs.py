@@ -87,6 +87,17 @@ def test_arrays_that_are_missing_or_of_another_shape_or_type(run):
 
 
 @pytest.mark.parametrize("run", ["window"], indirect=True)
+def test_columns_of_a_row_that_are_not_in_order(run):
+    """Loops over words trust that the length of a document comes last."""
+    path = run / "state.safetensors"
+    sound = read_tensors(path)
+    columns = sound.arrays["window.rows.indices"].copy()
+    columns[:2] = columns[1], columns[0]
+    write_tensors(path, Tensors({**sound.arrays, "window.rows.indices": columns}, sound.document))
+    assert_refused(run, "window.rows.indices")
+
+
+@pytest.mark.parametrize("run", ["window"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -76,6 +76,10 @@ def _require_sparse(rows: Arrays, start: str, n_statistics: int) -> int:
     require(f"{start}{columns}", places.dtype.kind == "i" and places.ndim == 1)
     require(f"{start}{columns}", ((places >= 0) & (places < n_statistics)).all())
     require_ends(f"{start}indptr", rows["indptr"], places.size)
+    steps = np.diff(places, prepend=-1)
+    inside = rows["indptr"][:-1]
+    steps[inside[inside < places.size]] = 1  # from one row to the next
+    require(f"{start}{columns}", (steps > 0).all())
     require_numbers(f"{start}{values}", rows[values], places.shape, -MOST)
     require(f"{start}{values}", (rows[values] <= MOST).all())
     n = rows["indptr"].size - 1
