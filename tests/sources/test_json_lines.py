@@ -25,6 +25,17 @@ def test_a_text_becomes_its_words(tmp_path):
     ]
 
 
+def test_no_record_is_rejected_because_memory_ran_out(tmp_path, monkeypatch):
+    source = open_source(write(tmp_path, "a.jsonl", lines({"text": "rain"}, {"text": "wind"})))
+
+    def without_memory(line):  # what orjson says then, as tests/faults/fault_points.py found
+        raise orjson.JSONDecodeError("Not enough memory to allocate buffer for parsing", "", 0)
+
+    monkeypatch.setattr(orjson, "loads", without_memory)
+    with pytest.raises(MemoryError, match="Not enough memory"):
+        read_all(source)
+
+
 def test_counts_and_lists_of_words_are_taken_as_they_are(tmp_path):
     content = lines(
         {"counts": {"House": 2, "vote": 1, "none": 0}},

@@ -13,6 +13,7 @@ import orjson
 
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.lines import first_lines
+from bnpstream.sources.json_text import load_json
 from bnpstream.sources.options import Options
 
 __all__ = ["guess_delimiter", "guess_format"]
@@ -159,6 +160,6 @@ def _announces_pairs(match: re.Match[bytes] | None) -> bool:
 
 def _is_object(line: bytes) -> bool:
     try:
-        return type(orjson.loads(line)) is dict
+        return type(load_json(line)) is dict
     except orjson.JSONDecodeError:
         return False

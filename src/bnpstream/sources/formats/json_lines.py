@@ -28,6 +28,7 @@ from bnpstream.sources.formats.record_reader import (
 )
 from bnpstream.sources.formats.schemas import Input, differs, schema_of_columns
 from bnpstream.sources.formats.vectors import commonest_length
+from bnpstream.sources.json_text import load_json
 from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["JsonLinesReader", "JsonParser", "schema_of_objects", "sound_objects"]
@@ -121,7 +122,7 @@ def schema_of_objects(records: list[dict[str, Any]], options: Options, input: In
 
 def _load(line: bytes) -> dict[str, Any]:
     try:
-        record = orjson.loads(line)
+        record = load_json(line)
     except orjson.JSONDecodeError as error:
         decode(line)  # a better reason, if that is one
         raise UnusableError(f"not JSON: {error.msg}, at character {error.pos + 1}") from error
