@@ -231,3 +231,19 @@ def test_births_of_topics_are_no_births_of_a_part(documents):
     state = documents.stream_.state
     part = Added.between(state, state.copy(), LOG, None)
     assert part.born.size == 2
+
+
+THEMES = (
+    "rain wind storm snow frost hail",
+    "bank rate stock bond loan fund",
+    "goal team coach cup",
+)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 6, 8, 15, 20, 22, 26, 33, 39])
+def test_every_topic_of_few_texts_has_some_of_them(seed):
+    rng = np.random.default_rng((340, seed))
+    texts = [" ".join(rng.choice(THEMES[i % 3].split(), 6)) for i in range(30)]
+    frame = DocumentMixture().fit(texts).topics_frame()
+    assert (frame["size"] > 0.0).all()
+    assert frame["label"].str.len().min() > 0

@@ -166,6 +166,7 @@ class TopicFinder:
             survivors = readable(rows.counted, effort)
             if survivors is not None:
                 chosen, units, grouping = "rows", rows, survivors
+        grouping = units.settled(grouping, posterior)
         wanted = self._wanted(grouping.n_topics)
         if wanted != grouping.n_topics:
             grouping = resized(units.grouped, grouping, wanted)

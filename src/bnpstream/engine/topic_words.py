@@ -7,10 +7,11 @@ from scipy.sparse import csr_array
 
 from bnpstream.engine.row_sample import Words
 from bnpstream.inference.topic_tree import joined
-from bnpstream.inference.topic_units import Grouping, Units
+from bnpstream.inference.topic_units import Grouping, Units, adapted
 from bnpstream.inference.topics import (
     LEAST_COUNT,
     Effort,
+    damped,
     few_apart,
     followed,
     grouped,
@@ -95,6 +96,15 @@ class WordUnits(NamedTuple):
         counts, base = self.counted
         return Units(tables_of(counts, base, self.strength), base)
 
+    def settled(self, grouping: Grouping, posterior: "Posterior") -> Grouping:
+        """Return topics without those that no unit has by `TopicWords.best`, if there are any."""
+        words = self.words if self.ids is not None else tabled(self.words, posterior)
+        while True:
+            best = self.topic_words(grouping).best(words)
+            if np.unique(best).size == grouping.n_topics:
+                return grouping
+            grouping = adapted(self.grouped._replace(base=grouping.base), best, grouping.strength)
+
     def topic_words(self, grouping: Grouping) -> TopicWords:
         """Return what topics have of every word."""
         J, used = grouping.n_topics, self.used
@@ -114,6 +124,12 @@ def cluster_words(posterior: "Posterior", slots: Any = None) -> Words:
     keep = (rows.data >= LEAST_COUNT) & (rows.indices != last)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[rows.indptr]
     return Words(indptr, rows.indices[keep].astype(np.int64), rows.data[keep])
+
+
+def tabled(words: Words, posterior: "Posterior") -> Words:
+    """Return clusters with tables for counts: so they are scored by `TopicWords.best`."""
+    base, strength = base_of(posterior, words.columns)
+    return words._replace(values=damped(words.values, strength * base))
 
 
 def base_of(posterior: "Posterior", columns: Integers) -> tuple[Floats, float]:

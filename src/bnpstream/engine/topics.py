@@ -14,10 +14,9 @@ from bnpstream.engine.topic_directions import (
     row_means,
     save_directions,
 )
-from bnpstream.engine.topic_words import TopicWords, base_of, cluster_words
+from bnpstream.engine.topic_words import TopicWords, cluster_words, tabled
 from bnpstream.inference.margins import Directions
 from bnpstream.inference.odds import Odds, pool_of
-from bnpstream.inference.topics import damped
 from bnpstream.inference.visits import Responsibilities
 from bnpstream.kernels.arrays import Integers
 from bnpstream.likelihoods import Batch
@@ -65,10 +64,7 @@ class Topics:
     def of_clusters(self, posterior: "Posterior") -> Integers:
         """Return the topic of every cluster, by position in `ids`, clusters by ascending id."""
         if isinstance(self.found, TopicWords):
-            words = cluster_words(posterior)
-            base, strength = base_of(posterior, words.columns)
-            tables = damped(words.values, strength * base)
-            return self.found.best(words._replace(values=tables))
+            return self.found.best(tabled(cluster_words(posterior), posterior))
         if isinstance(self.found, Directions):
             means: Any = row_means(posterior)
             return self.found.best(means)
