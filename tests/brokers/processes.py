@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from functools import cache
+from functools import cache, partial
 from multiprocessing import forkserver
 
 from feeds import bits, check_answers, poisoned, rejects, rows
@@ -89,14 +89,18 @@ class Stream:
             self.log,
             *("stream", self.source.source_url(self.name), "--out", self.out, "--resume"),
             *("--to", self.target.url(f"told_{self.name}"), *QUICK, "--batch-rows", "16"),
-            *("--checkpoint-rows", self.checkpoint_rows),
+            *("--checkpoint-rows", self.checkpoint_rows, "--checkpoint-seconds", 3600),
             *self.source.columns,
             *more,
         )
 
+    def answers(self):
+        """Return all answers so far, with their keys."""
+        return self.target.read(f"told_{self.name}")
+
     def check(self, n, n_bad=0):
         """Check that all was answered, never in two ways, and rejected once; return answers."""
-        pairs = self.target.read(f"told_{self.name}")
+        pairs = self.answers()
         bad = [reject["record"] for reject in rejects(self.out)]
         assert len(bad) == len(set(bad)) == n_bad
         found = check_answers(pairs, n, bad)
@@ -114,26 +118,40 @@ def written(folder):
 
 
 def kill_often(stream, n_kills, rng, write, watch):
-    """Kill a stream at random moments, then let it end; return how often it was killed."""
-    killed = 0
+    """Kill a stream at random moments, then let it end.
+
+    It follows its source, so it runs until it is killed, however fast the machine is. Before the
+    last kill it has answered all there is, more than its checkpoint has: so some answers are given
+    again. `write` returns how many records can be answered so far.
+    """
     for attempt in range(n_kills):
-        write(attempt)
-        before, command = written(stream.out), stream.start()
-        if rng.random() < 0.8:  # else at any moment, before it reads too
-            wait_for(
-                lambda b=before, c=command: written(stream.out) != b or c.code is not None,
-                pause=0.001,
-            )
+        n_good = write(attempt)
+        before, command = written(stream.out), stream.start("--follow")
+
+        def reached(done, command=command):
+            assert command.code is None, (command.code, command.said())
+            return done()
+
+        if attempt == n_kills - 1:
+            done = partial(_answered, stream, n_good)
+            wait_for(partial(reached, done), pause=0.1)
+        elif rng.random() < 0.8:  # else at any moment, before it reads too
+            done = partial(_progressed, stream, before)
+            wait_for(partial(reached, done), pause=0.001)
         time.sleep(rng.uniform(0.0, 0.3))
         watch()
-        if command.code is None:
-            command.kill()
-            killed += 1
-        else:
-            command.wait()
+        reached(bool)
+        command.kill()
     write(n_kills)
     stream.start().wait()
-    return killed
+
+
+def _answered(stream, n_good):
+    return len({key for key, _ in stream.answers()}) >= n_good
+
+
+def _progressed(stream, before):
+    return written(stream.out) != before
 
 
 def file_bits(folder, n, n_bad):
@@ -145,24 +163,25 @@ def file_bits(folder, n, n_bad):
 
 
 def check_kills(server, folder, name, n_kills, seed, *, n=600, n_lanes=1, watch=lambda: None):
-    """Kill a stream of n records, some of them bad; return how often, and how much was sent.
+    """Kill a stream of n records, some of them bad; return how many answers were sent.
 
     To several lanes, messages come bit by bit: another reading would find another order.
     """
     n_bad, rng = 5, random.Random(seed)
-    messages = rows(n, n_bad=n_bad)
+    messages, bad = rows(n, n_bad=n_bad), poisoned(n, n_bad)
 
     def write(attempt):
         if n_lanes == 1:
             server.write(name, messages if attempt == 0 else [])
-            return
-        part = slice(n * attempt // (n_kills + 1), n * (attempt + 1) // (n_kills + 1))
-        server.write(name, messages[part], partition=lambda i: rng.randrange(n_lanes))
+            return n - n_bad
+        first, last = n * attempt // (n_kills + 1), n * (attempt + 1) // (n_kills + 1)
+        server.write(name, messages[first:last], partition=lambda i: rng.randrange(n_lanes))
+        return last - sum(i < last for i in bad)
 
     stream = Stream(folder, server, server, name, checkpoint_rows=40 if n_lanes == 1 else 100)
-    killed = kill_often(stream, n_kills, rng, write, watch)
+    kill_often(stream, n_kills, rng, write, watch)
     sent = len(stream.check(n, n_bad))
     if n_lanes == 1:
         expected = file_bits(folder, n, n_bad) if not (folder / "file").exists() else None
         assert bits(stream.out) == (expected or bits(folder / "file"))
-    return killed, sent
+    return sent

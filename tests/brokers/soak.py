@@ -52,7 +52,7 @@ def soak(kind, n_kills, seed, folder):
                 found = check_kills(
                     own, folder, name, wanted, seed + runs, n_lanes=n_lanes, watch=watch
                 )
-            killed, sent, runs = killed + found[0], sent + found[1], runs + 1
+            killed, sent, runs = killed + wanted, sent + found, runs + 1
     return killed, runs, sent
 
 

@@ -10,8 +10,7 @@ def test_kafka(tmp_path, n_lanes):
     from kafka_cluster import cluster
 
     with cluster() as own:
-        killed, sent = check_kills(own, tmp_path, "heard", 4, seed=n_lanes, n_lanes=n_lanes)
-    assert killed > 0
+        sent = check_kills(own, tmp_path, "heard", 4, seed=n_lanes, n_lanes=n_lanes)
     assert sent > 595  # some were repeated
 
 
@@ -22,5 +21,4 @@ def test_servers(tmp_path, scheme):
     folder = tmp_path / "server"
     folder.mkdir()
     with running(scheme, folder) as own:
-        killed, _ = check_kills(own, tmp_path, "heard", 3, seed=1)
-    assert killed > 0
+        check_kills(own, tmp_path, "heard", 3, seed=1)
