@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import unicodedata
 from copy import deepcopy
 
 import numpy as np
@@ -99,6 +100,12 @@ def test_every_character_is_taken_as_by_the_definition():
     texts = [" ".join(spelled[start : start + 64]) for start in range(0, len(spelled), 64)]
     found = TextCounter()(texts)
     assert listed(found) == listed(map(count_words, texts))
+
+
+def test_marks_of_all_planes_are_known():
+    everything = map(chr, range(sys.maxunicode + 1))
+    marks = [c for c in everything if unicodedata.category(c) in ("Mn", "Mc", "Me")]
+    assert tokenizer._marks() == marks
 
 
 @pytest.mark.kernel

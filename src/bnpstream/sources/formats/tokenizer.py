@@ -21,6 +21,8 @@ __all__ = ["HashedWords", "TextCounter", "count_words"]
 CACHED_WORDS = 1 << 20
 """Words that are remembered, about 100 MB; then all are forgotten."""
 
+PLANES = (0, 1, 14)
+"""Planes of Unicode that have marks, of 17: ideographs and private use fill the others."""
 PLAIN_TEXTS = 2048
 """Texts of a process that are counted in Python: for fewer the compiler need not be loaded."""
 
@@ -60,11 +62,20 @@ def _any_words() -> re.Pattern[str]:
 @cache
 def _marks() -> list[str]:
     """Return all marks, such as accents and vowel signs; none comes before the first accent."""
+    characters = _characters()
+    planes = [characters[max(plane << 16, 0x300) : (plane + 1) << 16] for plane in PLANES]
     return [
         character
-        for character in map(chr, range(0x300, sys.maxunicode + 1))
+        for character in "".join(planes)
         if unicodedata.category(character).startswith("M")
     ]
+
+
+@cache
+def _characters() -> str:
+    """Return every character, surrogates included."""
+    numbers = np.arange(sys.maxunicode + 1, dtype="<u4")
+    return numbers.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @cache
@@ -74,8 +85,8 @@ def _classes() -> NDArray[np.uint8]:
 
     classes = np.zeros(sys.maxunicode + 1, np.uint8)
     classes[[ord(mark) for mark in _marks()]] = MARK
-    letters = re.findall(r"\w", "".join(map(chr, range(sys.maxunicode + 1))))
-    classes[[ord(letter) for letter in letters]] = LETTER
+    for letters in re.finditer(r"\w+", _characters()):
+        classes[letters.start() : letters.end()] = LETTER
     return classes
 
 
