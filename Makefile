@@ -11,7 +11,8 @@ BENCH_READY := .venv/.bench-ready
 demo: $(RUNTIME)
 	$(BIN)/bnpstream demo --out demo-out
 
-# Parts of the tests; make begins the next one when a core is free. Long ones come first, and those
+# Parts of the tests; make begins the next one when a core is free. Long ones come first (servers
+# wait most of the time), and those
 # that compile the least before others that would compile the same. One more than there are cores, as
 # brokers, browsers and workers are often waited for.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
@@ -26,7 +27,7 @@ reading := tests/sources tests/datasets tests/storage
 sampling := tests/sampling tests/search
 revisits := tests/revisits tests/forgetting tests/budget tests/tree
 servers := tests/brokers tests/serve tests/browser
-PARTS := documents distributed faults digests estimators laws engines rest reading sampling revisits servers
+PARTS := servers documents distributed faults digests estimators laws engines rest reading sampling revisits
 rest := $(filter-out $(foreach part,$(PARTS),$($(part))) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) src
 
 test: lint
