@@ -124,6 +124,8 @@ def _gain(own: Units, halves: Integers, strength: float) -> float:
     """Return by how much the joint of two halves is above that of one topic."""
     sums, sizes = own.sums(halves, 2), np.bincount(halves)
     whole = sums.sum(axis=1, keepdims=True)
-    two = topic_evidence(sums, sums.sum(axis=0), own.base, strength)
-    one = topic_evidence(whole, whole.sum(axis=0), own.base, strength)
+    two, one = (
+        topic_evidence(np.nonzero(T)[0], T[T != 0.0], T.sum(axis=0), own.base, strength)
+        for T in (sums, whole)
+    )
     return float(two - one + gammaln(sizes).sum() - gammaln(halves.size))

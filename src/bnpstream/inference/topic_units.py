@@ -95,7 +95,7 @@ def adapted(units: Units, topics: Integers, strength: float) -> Grouping:
     counts, at = sums[words, columns], np.log(strength)
 
     def joint(log_strength: float) -> float:
-        return float(topic_evidence(sums, totals, base, float(np.exp(log_strength))))
+        return float(topic_evidence(words, counts, totals, base, float(np.exp(log_strength))))
 
     for look in range(LOOKS):
         if look > 0:

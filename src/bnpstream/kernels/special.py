@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bnpstream.kernels.jit.decorators import entry, inlined, inner
+from bnpstream.kernels.jit.decorators import entry, inlined, inner, lanes
 
 LOG_2 = math.log(2.0)
 STIRLING_FROM = 12.0
@@ -74,3 +74,15 @@ def split(x: float) -> Any:
     bits = np.float64(x).view(np.uint64)
     mantissa = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1023 << 52)
     return np.uint64(mantissa).view(np.float64), np.int64(bits >> np.uint64(52)) - 1023
+
+
+@lanes
+def place_of_largest(values: Any, n: int) -> int:
+    """Return where the first of the largest of n values is; there must be no NaN."""
+    most = values[0]
+    for k in range(1, n):
+        most = max(most, values[k])
+    for k in range(n):
+        if values[k] == most:
+            return k
+    return 0

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.arrays import N_CLUSTERS, Clusters, Floats, Integers
 from bnpstream.kernels.jit.decorators import inner, lanes
+from bnpstream.kernels.special import place_of_largest
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.kernels.vectors.families import (
     LEVELS,
@@ -269,18 +270,6 @@ def multiply(some: Any, n_some: int, vectors: Any, n: int, out: Any) -> None:
                 w += four[j] * y[j]
             out[c, b], out[c, b + 1], out[c + 1, b], out[c + 1, b + 1] = p, q, r, s
             out[c + 2, b], out[c + 2, b + 1], out[c + 3, b], out[c + 3, b + 1] = t, u, v, w
-
-
-@lanes
-def place_of_largest(values: Any, n: int) -> int:
-    """Return where one of the largest of the first n values is."""
-    most = values[0]
-    for k in range(1, n):
-        most = max(most, values[k])
-    for k in range(n):
-        if values[k] == most:
-            return k
-    return 0
 
 
 @inner

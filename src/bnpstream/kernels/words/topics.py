@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bnpstream.kernels.jit.decorators import entry, inlined
-from bnpstream.kernels.special import STIRLING_FROM, stirling_tail
+from bnpstream.kernels.special import STIRLING_FROM, place_of_largest, stirling_tail
 
 NOTHING = 1e-9
 """What rounding leaves of a table that is gone."""
@@ -86,7 +86,7 @@ def settle_units(
                     scores[j] += t * logs[w, j]
                 at_home += t * math.log(np.float32(base[w] + max(sums[w, home] - t, 0.0)))
             scores[home] = at_home
-            best: Any = np.argmax(scores)
+            best = place_of_largest(scores, J)
             if best == home:
                 continue
             n_moved += 1
@@ -125,25 +125,25 @@ def log_rise(x: float, d: float) -> float:
 
 
 @entry
-def topic_evidence(sums: Any, totals: Any, base: Any, scale: float) -> float:
+def topic_evidence(words: Any, tables: Any, totals: Any, base: Any, scale: float) -> float:
     """Return sum_j log B(scale base + T_j) - log B(scale base): the marginal of all tables.
 
     Parameters
     ----------
-    sums, totals : ndarray of shape (V, J), (J,)
-        T, and its totals over words.
+    words, tables : ndarray
+        The cells of T, shape (V, J), that are not zero: their words and what is in them.
+    totals : ndarray of shape (J,)
+        The totals of T over words.
     base : ndarray of shape (V,)
         The base measure.
     scale : float
         What it is multiplied by.
     """
-    V, J = sums.shape
     A, found = scale * base.sum(), 0.0
-    for j in range(J):
+    for j in range(totals.size):
         if totals[j] > 0.0:
             found -= log_rise(A, totals[j])
-    for w in range(V):
-        for j in range(J):
-            if sums[w, j] > NOTHING:
-                found += log_rise(scale * base[w], sums[w, j])
+    for i in range(words.size):
+        if tables[i] > NOTHING:
+            found += log_rise(scale * base[words[i]], tables[i])
     return found
