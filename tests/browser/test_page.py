@@ -143,7 +143,7 @@ def test_a_click_opens_and_closes_a_cluster(visit, small):
 def test_a_link_opens_its_cluster(visit, small):
     page = visit(small, "#cluster-12", viewport={"width": 1000, "height": 300})
     row = page.locator("#cluster-12")
-    assert row.get_by_text("goal and the rest").is_visible()
+    row.get_by_text("goal and the rest").wait_for()
     box = row.locator("summary").bounding_box()
     middle = [box["x"] + 5, box["y"] + box["height"] / 2]
     seen = "([x, y]) => document.elementFromPoint(x, y).closest('tr')?.id"
@@ -151,10 +151,10 @@ def test_a_link_opens_its_cluster(visit, small):
     page.keyboard.press("Tab")  # goes on from there
     assert page.evaluate("document.activeElement.closest('tr').id") == "cluster-12"
     page.locator("#cluster-2 th a").click()
-    assert page.locator("#cluster-2").get_by_text("stocks and the rest").is_visible()
+    page.locator("#cluster-2").get_by_text("stocks and the rest").wait_for()
     page.locator("#cluster-2 summary").click()
     page.locator("#cluster-2 th a").click()  # the address is the same: still it opens
-    assert page.locator("#cluster-2").get_by_text("stocks and the rest").is_visible()
+    page.locator("#cluster-2").get_by_text("stocks and the rest").wait_for()
 
 
 def test_words_switch_between_distinctive_and_likely(visit, small):
