@@ -98,7 +98,7 @@ def test_without_wait_the_run_ends_and_goes_on_later(scheme, side, tmp_path):
         if side == "target":
             source.write("news", rows(100)[50:])
         command.wait(1)
-        assert "go on later with --resume, or give --wait" in command.said()
+        assert "continue later with --resume, or give --wait" in command.said()
         assert saved(stream) == 50
         own.go_on()
         if side == "source":
@@ -223,7 +223,7 @@ def test_messages_that_nats_loses_or_reorders_are_asked_for_again():
 
             spoil = [lose, swap, double, lose_last]
             source._broker._fetch = spoilt(spoil)
-            with pytest.warns(match="were lost on their way, or came out of order"):
+            with pytest.warns(match="were lost or reordered on their way"):
                 came = [place.spot["sequence"] for r, _ in source.batches(10) for place in r.places]
             assert spoil == []
             assert came == list(range(1, 61))

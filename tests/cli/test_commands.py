@@ -318,10 +318,10 @@ def test_the_budget_of_rejects_counts_over_resumes(texts, tmp_path):
 
 def test_other_settings_cannot_be_resumed_with(fitted, texts):
     message = run("fit", texts, "--out", fitted, "--resume", "--prior", "dp", code=1)
-    assert "--prior dp: this run was begun with nig" in message
+    assert "--prior dp: this run was started with nig" in message
     changed = ("--new-cluster-threshold", "0.2")
     message = run("fit", texts, "--out", fitted, "--resume", *changed, code=1)
-    assert "--new-cluster-threshold 0.2: this run was begun without it" in message
+    assert "--new-cluster-threshold 0.2: this run was started without it" in message
     message = run("fit", texts.parent / "labels.txt", "--out", fitted, "--resume", code=1)
     assert "give the same source, or another --out" in message
     message = run("fit", texts, "--out", fitted, code=1)

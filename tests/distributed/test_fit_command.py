@@ -314,7 +314,7 @@ def test_a_file_that_is_cut_off_is_rejected(damaged, address, tmp_path):
     assert summary["rows"] == 5 * N_RECORDS - (len(rejects) - 1)
     assert "1 partitions could not be read" in run(*given, "--out", tmp_path / "again")
     message = run(*given, "--out", tmp_path / "strict", "--strict", code=1)
-    assert "none is allowed" in message
+    assert "none may be invalid" in message
 
 
 def test_a_file_that_has_vanished_is_rejected(damaged, client, tmp_path):
@@ -333,7 +333,7 @@ def test_a_file_that_has_vanished_is_rejected(damaged, client, tmp_path):
 def test_rejects_that_are_too_many(damaged, client):
     options = RunOptions((str(damaged[0]),), Options(hash_bits=8), sharing=SharingOptions())
     work = SharedFeed(client, start(None, options))
-    with pytest.raises(TooManyRejectsError, match="1 are allowed: correct the source"):
+    with pytest.raises(TooManyRejectsError, match="at most 1 may be invalid: correct the source"):
         work.run(Pace(max_rejects=1), Interrupts(), lambda status: None)
 
 
@@ -398,8 +398,8 @@ def test_refused_before_anything_is_written(files, address, tmp_path, arguments,
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ((), "was begun with --dask: give it too"),
-        (("--dask", "ADDRESS", "--staleness", 3), "--staleness 3: this run was begun with 1"),
+        ((), "was started with --dask: give it again"),
+        (("--dask", "ADDRESS", "--staleness", 3), "--staleness 3: this run was started with 1"),
     ],
 )
 def test_other_settings_are_refused(files, shared, address, more, message):
@@ -410,7 +410,7 @@ def test_other_settings_are_refused(files, shared, address, more, message):
 def test_a_run_of_one_process_stays_one(files, address, tmp_path):
     given = ("fit", files / "part-00.jsonl", "--out", tmp_path / "run", *MODEL)
     run(*given)
-    assert "was begun without --dask" in run(*given, "--dask", address, "--resume", code=1)
+    assert "was started without --dask" in run(*given, "--dask", address, "--resume", code=1)
 
 
 def test_dask_is_imported_when_it_is_asked_for(files):

@@ -157,7 +157,7 @@ def test_a_config_with_a_part_that_is_missing_or_of_another_type(run):
             assert len(list(commands(run))) == 2
     for part in ("model", "source", "schema"):
         path.write_text(json.dumps({**sound, part: []}))
-        assert_refused(run, str(path), "holds a model that was saved")
+        assert_refused(run, str(path), "holds a saved model")
 
 
 @pytest.mark.parametrize("metadata", [None, {"format": "np"}, {"bnpstream": "3"}])

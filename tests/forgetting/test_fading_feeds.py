@@ -219,7 +219,7 @@ def test_a_run_that_goes_on_gives_the_same_bits(feed, tmp_path, half_life):
     assert found.clock_.n_ticks > 20
     assert found.lineage_ == expected.lineage_
     message = run("fit", "--out", resumed, "--resume", "--half-life", "9", code=1)
-    assert "--half-life 9: this run was begun with" in message
+    assert "--half-life 9: this run was started with" in message
 
 
 def test_the_command_line_says_what_does_not_go_together(feed, tmp_path):

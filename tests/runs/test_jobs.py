@@ -111,11 +111,11 @@ def test_what_does_not_go_together_is_refused(texts, tmp_path):
     serial = tmp_path / "serial"
     run("fit", texts, "--out", serial, *FIXED, "-q")
     said = run("fit", "--out", serial, "--resume", "--jobs", 2, code=2)
-    assert "--jobs 2: this run was begun without --jobs" in said
+    assert "--jobs 2: this run was started without --jobs" in said
     threads = tmp_path / "threads"
     run("fit", texts, "--out", threads, *FIXED, "--jobs", 2, "-q")
     said = run("fit", "--out", threads, "--resume", "--staleness", 3, code=1)
-    assert "--staleness 3: this run was begun with 1" in said
+    assert "--staleness 3: this run was started with 1" in said
     for options, part in [
         (("--jobs", 2, "--revisit", 50), "staleness=1"),
         (("--jobs", 2, "--half-life", 50), "half_life=50.0"),

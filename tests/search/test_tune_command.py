@@ -113,7 +113,7 @@ def test_the_run_knows_its_settings_without_the_file(docword, tmp_path):
     model = json.loads((tmp_path / "run" / "config.json").read_text())["model"]
     assert (model["prior"], model["discount"], model["alpha"]) == ("py", 0.3, 0.4)
     again = ("fit", docword, "--config", tmp_path / "m.json", "--out", tmp_path / "run", "--resume")
-    assert "begun with 0.4" in run(*again, code=1)
+    assert "started with 0.4" in run(*again, code=1)
     run(*again, "--alpha", 0.4)
     (tmp_path / "m.json").unlink()
     run("fit", "--out", tmp_path / "run", "--resume")
@@ -153,8 +153,8 @@ def test_options_override_the_file():
         ('{"passes": 1.5}', "passes is 1.5"),
         ('{"prior": "nig", "discount": 0.5}', "the prior nig has no discount"),
         ('{"tuning": {"kind": "pictures"}}', "unknown kind, 'pictures'"),
-        ('{"tuning": {"kind": "table"}}', "was tuned on a table, and these records are counts of"),
-        ('{"tuning": {"kind": "documents"}}', "was tuned on texts of any words, and these records"),
+        ('{"tuning": {"kind": "table"}}', "was tuned on a table, but these records are word"),
+        ('{"tuning": {"kind": "documents"}}', "was tuned on texts with a growing vocabulary, but"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(text, complaint, docword, tmp_path):
@@ -168,10 +168,10 @@ def test_what_is_wrong_with_a_file_is_said(text, complaint, docword, tmp_path):
 def test_a_file_for_words_does_not_fit_numbers(docword, table_file, tmp_path):
     run("tune", docword, *GRID, "--out", tmp_path / "m.json")
     found = run("fit", table_file, "--config", tmp_path / "m.json", code=2)
-    assert "m.json: was tuned on counts of words, and these records are a table" in found
+    assert "m.json: was tuned on word counts, but these records are a table" in found
     (tmp_path / "m.json").write_text('{"alpha": 0.1}')  # written by hand, it does not say
     found = run("fit", table_file, "--config", tmp_path / "m.json", code=2)
-    assert "m.json, with the options given: --alpha is the base measure of counts" in found
+    assert "m.json, with the options given: --alpha is the base measure of word" in found
     assert "no such file" in run("fit", docword, "--config", tmp_path / "no", code=1)
 
 

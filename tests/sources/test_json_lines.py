@@ -101,7 +101,7 @@ def test_a_column_without_any_value_or_with_nested_ones_is_left_out(tmp_path):
         (b'{"id": 1, "text": ', "not JSON"),
         (b'["text"]', "not a JSON object"),
         (b'{"id": 1}', "has no field 'text'"),
-        (b'{"text": 3}', "something else than a string"),
+        (b'{"text": 3}', "column 'text' is not a string"),
         (b'{"text": "\xff"}', "not UTF-8: invalid start byte at byte 11"),
         (b'{"text": "' + b"x" * 200 + b'"}', "longer than 100 bytes"),
         (b'{"text": NaN}', "not JSON"),

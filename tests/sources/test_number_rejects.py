@@ -262,8 +262,8 @@ BAD_PAIRS = [
     ("lda-c", "2 1:7 2:1.0", "n and n pairs"),
     ("lda-c", "2 1:7 -2:1", "n and n pairs"),
     ("lda-c", f"1 1:{MANY_DIGITS}", "n and n pairs"),
-    ("lda-c", "3 1:7 2:2", "3 pairs id:count, as it begins, and not 2"),
-    ("lda-c", "1 1:7 2:2", "1 pairs id:count, as it begins, and not 2"),
+    ("lda-c", "3 1:7 2:2", "3 pairs id:count, as its first number says, not 2"),
+    ("lda-c", "1 1:7 2:2", "1 pairs id:count, as its first number says, not 2"),
     ("lda-c", "1 3:7", "word ids in 0..2, as there are 3 words"),
     ("lda-c", "1 1:0", "counts of at least 1: leave out words that do not occur"),
     ("svmlight", "1:7 2:2", "a label and pairs id:value, ids being whole numbers"),
@@ -421,7 +421,7 @@ def test_a_bad_row_of_an_archive(tmp_path, arrays, reason, beginning):
 
 
 BAD_ARCHIVES = [
-    ({"format": np.array(b"csc")}, "the matrix is stored as 'csc', and not as 'csr'"),
+    ({"format": np.array(b"csc")}, "the matrix is stored as 'csc', not as 'csr'"),
     ({"data": np.array([1j, 1, 1, 1])}, "the values are of type complex128"),
     ({"data": np.array(["a", "b", "c", "d"])}, "the values are of type <U1"),
     ({"data": np.array([1, None, 1, 1])}, "data: it holds Python objects, which are not loaded"),
@@ -429,8 +429,8 @@ BAD_ARCHIVES = [
     ({"indptr": np.array([0, 1, 3])}, "its arrays do not belong together"),
     ({"shape": np.array([4])}, "shape: the array is cut short"),
     ({"shape": np.array([4, 0])}, "not a matrix of numbers"),
-    ({"shape": np.array([4 + 1j, 3])}, "its shape and columns are no whole numbers"),
-    ({"shape": np.array([4.5, 3])}, "its shape and columns are no whole numbers"),
+    ({"shape": np.array([4 + 1j, 3])}, "its shape and columns are not whole numbers"),
+    ({"shape": np.array([4.5, 3])}, "its shape and columns are not whole numbers"),
 ]
 
 

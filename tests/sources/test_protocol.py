@@ -209,10 +209,10 @@ def test_commands_take_what_is_registered(tmp_path, topic):
 
 def test_unknown_schemes_name_the_known_ones():
     there = "inmemory://, kafka://, nats://, postgresql://, redis://"
-    message = rf"nothing reads letters://; there are {there}: .*that reads letters://"
+    message = rf"nothing reads letters://; known are {there}: .*that reads letters://"
     with pytest.raises(ValueError, match=message):
         open_source("letters://alpha")
-    with pytest.raises(ValueError, match="a source is of one kind"):
+    with pytest.raises(ValueError, match="sources of several kinds"):
         open_source([NAME, "a.txt"])
 
 

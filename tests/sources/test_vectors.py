@@ -218,7 +218,7 @@ def test_most_first_records_say_how_long_vectors_are(tmp_path):
     [
         ("a.jsonl", '{"v": [1]}', {}, "it has v; vector_field names an array"),
         ("a.jsonl", '{"v": [1]}', {"vector_field": "w"}, "has no column 'w'; it has v"),
-        ("a.jsonl", '{"v": "1"}', {"vector_field": "v"}, "no first record has an array .* 'v'"),
+        ("a.jsonl", '{"v": "1"}', {"vector_field": "v"}, "none of the first records has .* 'v'"),
         ("a.jsonl", '{"v": [1]}', {"vector_field": "v", "columns": ("v",)}, "both given"),
         ("a.jsonl", '{"v": [1]}', {"vector_field": "v", "counts_field": "v"}, "both given"),
         ("a.csv", "v,w\n1,2\n", {"vector_field": "v"}, "csv have no arrays"),
@@ -233,7 +233,7 @@ def test_what_cannot_be_understood_is_said(tmp_path, name, content, options, rea
 @pytest.mark.parametrize("name", FORMATS[1:])
 def test_lists_of_whole_numbers_are_no_vectors(tmp_path, name):
     path = write(tmp_path, "vectors", arrow_bytes([[1, 2]], name, pa.list_(pa.int64())))
-    with pytest.raises(ValueError, match="no first record has an array of numbers 'vector'"):
+    with pytest.raises(ValueError, match="none of the first records has .* 'vector'"):
         open_source(path, VECTOR)
     with pytest.raises(ValueError, match=r"'vector' is of type list.*not of lists of floating"):
         list(open_source(path, Options(vector_field="vector", n_features=2)).batches())

@@ -42,7 +42,7 @@ def reported() -> Iterator[None]:
         if isinstance(error, OptionError):
             fail(str(error), USAGE)
         if isinstance(error, MemoryError):
-            fail("there is not enough memory; the last checkpoint is intact")
+            fail("not enough memory; the last checkpoint is intact")
         expected = (RunError, TooManyRejectsError, ValueError, OSError, ImportError)
         if not isinstance(error, expected):
             raise

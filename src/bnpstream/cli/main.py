@@ -44,7 +44,7 @@ def main(
             "--version",
             callback=_show_version,
             is_eager=True,
-            help="Show the versions of bnpstream and of what it uses, and exit.",
+            help="Show the versions of bnpstream and of its dependencies, and exit.",
         ),
     ] = False,
 ) -> None:
@@ -249,13 +249,11 @@ command(
             "never",
             least=0,
         ),
-        Option(
-            "alert_within", str, "Time since its birth within which it must do so.", default="1d"
-        ),
+        Option("alert_within", str, "How soon after its birth it must do so.", default="1d"),
         Option(
             "alert_novelty",
             float,
-            "Alert when the stream's novelty exceeds this quantile of its own past.",
+            "Alert when novelty exceeds this quantile of its own past, such as 0.99.",
             "never",
         ),
         Option("webhook", str, "URL to post alerts to.", "standard output only"),

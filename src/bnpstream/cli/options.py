@@ -154,11 +154,14 @@ GRID = (
     Option(
         "concentration",
         list[str],
-        'Concentrations (a) to try; "learn" is one.',
+        'Concentrations (a) to try: numbers, or "learn".',
         'those of the paper, and "learn"',
     ),
     Option(
-        "discount", list[str], 'Discounts (sigma) to try; "learn" is one.', "0.25, 0.5 and 0.75"
+        "discount",
+        list[str],
+        'Discounts (sigma) to try: numbers, or "learn".',
+        "0.25, 0.5 and 0.75",
     ),
     Option(
         "tilt", list[str], "Tilts (tau) to try; only a tau^sigma matters, so one is enough.", "1"
@@ -166,7 +169,7 @@ GRID = (
     Option(
         "alpha",
         list[str],
-        'Dirichlet parameters of word counts to try; "learn" is one.',
+        'Dirichlet parameters of word counts to try: numbers, or "learn".',
         '0.02 to 0.5, and "learn"',
     ),
 )

@@ -228,9 +228,9 @@ class Feed:
         if untouched:  # the posterior is that of the position: work is not lost
             self.checkpoint()
         bad = sorted(rejects, key=_number)[left]
-        allowed = "none is allowed" if pace.max_rejects == 0 else f"{pace.max_rejects} are allowed"
+        most = "none" if pace.max_rejects == 0 else f"at most {pace.max_rejects}"
         raise TooManyRejectsError(
-            f"{bad.place}: {bad.reason}: {bad.beginning!r}; {allowed}: "
+            f"{bad.place}: {bad.reason}: {bad.beginning!r}; {most} may be invalid: "
             "correct the source, or allow more with --max-rejects, then continue with --resume"
         )
 

@@ -175,8 +175,8 @@ class Mixture:
         settings = self.stream.settings
         if n_threads > 1 and settings.staleness == 0:
             raise OptionError(
-                f"--jobs {n_threads}: this run was begun without --jobs, for one thread: leave it "
-                "out, or begin another run with another --out"
+                f"--jobs {n_threads}: this run was started without --jobs, for one thread: leave "
+                "it out, or start a new run with another --out"
             )
         self.stream.configure(replace(settings, learn_threads=n_threads))
 
@@ -323,7 +323,7 @@ def make_model(options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
 def _revisits(options: ModelOptions) -> dict[str, Any]:
     """Return the settings of a stream that say which rows are revisited, and how often."""
     if options.revisits is not None and options.revisit is None:
-        raise OptionError("--revisits says how often the rows of --revisit are seen: give both")
+        raise OptionError("--revisits says how often to revisit the rows of --revisit: give both")
     if (passes := options.passes or 1) == 1:
         return {"revisit": options.revisit, "n_revisits": options.revisits}
     if options.revisit is not None:
@@ -338,7 +338,7 @@ def _likelihood(options: ModelOptions, kind: Kind) -> Likelihood | str:
     families = {"multinomial": DirichletMultinomial, "bursty": BurstyMultinomial}
     if name not in families:
         raise OptionError(
-            f"--alpha is the base measure of counts of words, and these rows are {name}: "
+            f"--alpha is the base measure of word counts, but these rows are {name}: "
             "leave it out, or give --likelihood multinomial"
         )
     try:
@@ -367,8 +367,8 @@ def _refuse_for_columns(options: ModelOptions) -> None:
     for name in ("stop_words", "min_count"):
         if getattr(options, name) is not None:
             raise OptionError(
-                f"--{name.replace('_', '-')} is for texts whose vocabulary grows, and these rows "
-                "have columns: leave it out, or give texts without --vocab and --hash-bits"
+                f"--{name.replace('_', '-')} is for texts with a growing vocabulary, but these "
+                "rows have columns: leave it out, or give texts without --vocab and --hash-bits"
             )
 
 
@@ -377,6 +377,6 @@ def _refuse_for_documents(options: ModelOptions) -> None:
     for name, known in (("alpha", ()), ("likelihood", ("multinomial", "bursty"))):
         if getattr(options, name) not in (None, *known):
             raise OptionError(
-                f"--{name} needs a fixed vocabulary, and that of texts grows: "
-                "give --vocab FILE or --hash-bits 18 with it"
+                f"--{name} needs a fixed vocabulary, but the vocabulary of texts grows: "
+                "also give --vocab FILE or --hash-bits 18"
             )

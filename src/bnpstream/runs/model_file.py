@@ -17,9 +17,9 @@ from bnpstream.runs.options import ModelOptions, OptionError
 from bnpstream.sources.records import Kind
 
 NAMES_OF_KINDS: dict[Kind, str] = {
-    "counts": "counts of words",
+    "counts": "word counts",
     "table": "a table",
-    "documents": "texts of any words",
+    "documents": "texts with a growing vocabulary",
 }
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class ModelFile:
         """Return a model as `mixture.make_model` does; OptionError names the file."""
         if self.kind not in (None, kind):
             raise OptionError(
-                f"{self.path}: was tuned on {NAMES_OF_KINDS[self.kind]}, and these records are "
+                f"{self.path}: was tuned on {NAMES_OF_KINDS[self.kind]}, but these records are "
                 f"{NAMES_OF_KINDS[kind]}: tune on such records, or give options without --config"
             )
         try:

@@ -62,7 +62,7 @@ class ModelOptions:
         "Split a revisited cluster when the log odds in favour exceed this.", "no splits", least=0
     )
     max_clusters: int | None = option(
-        "Largest number of clusters; beyond it the least costly to lose is merged or dropped.",
+        "Largest number of clusters; at the limit, those that cost least are merged or retired.",
         "no limit",
         least=2,
     )

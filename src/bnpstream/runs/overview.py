@@ -66,14 +66,12 @@ class Run:
         self.folder = folder
         self.config = read_config(folder)
         if "source" not in self.config:
-            raise RunError(
-                f"{folder}: holds a model that was saved, not a run: load it from Python"
-            )
+            raise RunError(f"{folder}: holds a saved model, not a run: load it in Python")
         self.schema: Schema = read_schema(folder, self.config)
         self.source_options, _ = settings_of(folder, self.config)
         self.checkpoint, self.model, self.journal = load_checkpoint(folder, self.schema)
         if self.checkpoint.rows == 0:
-            raise RunError(f"{folder}: has absorbed no row so far: wait, or feed it some")
+            raise RunError(f"{folder}: has not absorbed any rows yet: wait, or feed it some")
         self.members = {int(id): [int(id)] for id in self.model.posterior.ids}
 
     def coarsened(self, n_clusters: int) -> "Run":

@@ -104,7 +104,7 @@ def _begin(
     """Return the feed of a new run."""
     if (options.model.passes or 1) > 1 and not source.replayable:
         raise OptionError(
-            f"--passes {options.model.passes} goes over all records again, and {source} cannot be "
+            f"--passes {options.model.passes} goes over all records again, but {source} cannot be "
             "read again from its beginning: leave it out, or give --revisit for the last rows"
         )
     make = make_model if options.model_file is None else options.model_file.make_model
@@ -228,14 +228,14 @@ def _sharing_of(
     if found is None:
         if given is not None:
             raise RunError(
-                f"{folder}: was begun without --dask: leave it out, or give another --out"
+                f"{folder}: was started without --dask: leave it out, or give another --out"
             )
         return None
     with intact(folder / "config.json"):
         saved = restored(Sharing, found)
     if given is None:
         raise RunError(
-            f"{folder}: was begun with --dask: give it too; another cluster will do, such as "
+            f"{folder}: was started with --dask: give it again; any cluster will do, such as "
             "local:2"
         )
     _check_same(given, saved)
@@ -300,7 +300,7 @@ def _check_same(
             option = (named or "--" + field_.name.replace("_", "-")).split("/")[0]
             begun = "without it" if before is None else f"with {before}"
             raise RunError(
-                f"{option} {value}: this run was begun {begun}: leave it out, or begin another run "
+                f"{option} {value}: this run was started {begun}: leave it out, or start a new run "
                 "with another --out"
             )
 

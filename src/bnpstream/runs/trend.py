@@ -112,7 +112,7 @@ class Trend:
         n = arrays["trend.ids"].size
         for name, shape in (("evidence", (BINS,)), ("clusters", (BINS,)), ("counts", (n, BINS))):
             if arrays[f"trend.{name}"].shape != shape:
-                raise ValueError(f"the array trend.{name} has not {BINS} bins")
+                raise ValueError(f"the array trend.{name} does not have {BINS} bins")
         trend = cls()
         trend.width, trend.n_rows = (int(x) for x in arrays["trend.shape"])
         width = trend.width

@@ -101,8 +101,8 @@ def tune(
     half_life = options.model.half_life
     if half_life is not None and half_life_of(half_life).by_time:
         raise OptionError(
-            f"--half-life {half_life} is a time, and tune does not look at the times of records: "
-            "give rows, as 10000, or leave it out and give it to fit"
+            f"--half-life {half_life} is a time, but tune does not use the times of records: "
+            "give rows, such as 10000, or leave it out and give it to fit"
         )
     began = time.perf_counter()
     with open_source(list(options.paths), options.source) as source:

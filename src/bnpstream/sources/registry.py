@@ -55,14 +55,14 @@ def open_source(
     if schemes <= {None}:
         if more:
             raise ValueError(
-                f"{', '.join(names)}: {next(iter(more))} is for brokers, and these are files: "
+                f"{', '.join(names)}: {next(iter(more))} is for brokers, but these are files: "
                 "leave it out"
             )
         from bnpstream.sources.files.source import open_files  # here, as few need readers
 
         return open_files(names, options, schema, follow=follow)
     if len(schemes) > 1:
-        raise ValueError(f"{', '.join(names)}: a source is of one kind: read one after the other")
+        raise ValueError(f"{', '.join(names)}: sources of several kinds: read one after the other")
     scheme = schemes.pop() or ""
     if scheme in SCHEMES:
         from bnpstream.sources.brokers.source import open_broker
@@ -79,7 +79,7 @@ def _registered(scheme: str, name: str) -> Callable[..., Source]:
     if scheme not in known.names:
         there = ", ".join(f"{one}://" for one in sorted({*SCHEMES, *known.names}))
         raise ValueError(
-            f"{name}: nothing reads {scheme}://; there are {there}: give one of them, or install "
+            f"{name}: nothing reads {scheme}://; known are {there}: give one of them, or install "
             f"a package that reads {scheme}://"
         )
     found: Callable[..., Source] = known[scheme].load()

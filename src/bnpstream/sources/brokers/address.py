@@ -64,7 +64,7 @@ def address_of(text: str) -> Address:
     """
     parts = urlsplit(text)
     if parts.scheme not in SCHEMES:
-        raise ValueError(f"{text}: no address of a broker; such are {', '.join(SCHEMES.values())}")
+        raise ValueError(f"{text}: not a broker address: give one of {', '.join(SCHEMES.values())}")
     login, _, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     name = unquote(parts.path.strip("/"))
@@ -76,7 +76,7 @@ def address_of(text: str) -> Address:
     for setting in given:
         if setting not in known:
             there = ", ".join(known) or "none"
-            raise ValueError(f"{shown}: there is no setting {setting!r}; there are {there}")
+            raise ValueError(f"{shown}: unknown setting {setting!r}; known are {there}")
     settings = known | given
     if not settings.get("table", "-"):
         raise ValueError(f"{shown}: names no table: give {shape}")

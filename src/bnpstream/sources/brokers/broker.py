@@ -115,7 +115,8 @@ class Broker(ABC):
             spot = self.spot(lane, last)
             return f"the next message after {_told(spot)} is gone: the first one left is later"
         if last > bounds.last:
-            return f"it ends before {_told(self.spot(lane, last))}, which was read: it is another"
+            spot = self.spot(lane, last)
+            return f"it ends before {_told(spot)}, which was read: it is a different one"
         return ""
 
     def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:

@@ -67,7 +67,7 @@ class _Link:
         except NotFoundError as error:
             raise LostError(f"{self.address}: there is no stream {self.address.name!r}") from error
         except NoStreamResponseError as error:
-            raise LostError(f"{self.address}: no stream keeps this subject: create one") from error
+            raise LostError(f"{self.address}: no stream has this subject: create one") from error
         except APIError as error:
             raise LostError(f"{self.address}: {error.description}") from error
         except (nats.errors.Error, OSError, TimeoutError) as error:
@@ -143,7 +143,7 @@ class Messages(Broker):
         """Return why reading cannot go on."""
         made = self.lineage("")
         if made != lineage:
-            return f"it was made at {made}, and the one that was read at {lineage}"
+            return f"it was created at {made}, and the stream that was read at {lineage}"
         return super().missing(lane, last, bounds, lineage, n_read)
 
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
@@ -169,7 +169,7 @@ class Messages(Broker):
         if self._is_over:
             return None
         if self._has_gap:
-            raise DownError("messages were lost on their way, or came out of order")
+            raise DownError("messages were lost or reordered on their way")
         fetched: list[Any] = self._link.ask(self._fetch(n, seconds))
         if not fetched and self._until is not None:  # what came last was removed
             self._is_over = self._link.ask(self._pull.consumer_info()).num_pending == 0

@@ -38,7 +38,7 @@ def _client(kind: Any, address: Address, ours: dict[str, Any]) -> Any:
         return kind(settings)
     except KafkaException as error:
         raise ValueError(
-            f"{address}: {_reason(error)}: mend the file {path!r}, which {CONFIG} names"
+            f"{address}: {_reason(error)}: correct the file {path!r}, which {CONFIG} names"
         ) from error
 
 
@@ -140,8 +140,8 @@ class Messages(Broker):
             return
         if error.name() in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
             raise LostError(
-                f"{self.address}: partition {lane} has lost offset {offset} before it was read: "
-                "keep messages longer; to go on without what is gone, give --resume and --from "
+                f"{self.address}: partition {lane} lost offset {offset} before it was read: "
+                "increase the retention; to skip what is lost, give --resume and --from "
                 "earliest"
             )
         if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
@@ -219,11 +219,11 @@ class Answers(Outlet):
         left = self._producer.flush(ANSWER_SECONDS)
         if self._failed:
             raise LostError(
-                f"{self.address}: an answer was not taken: {self._failed[0].str()}: mend that, and "
-                "go on with --resume"
+                f"{self.address}: an answer was not delivered: {self._failed[0].str()}: correct "
+                "that, then continue with --resume"
             )
         if left:
-            raise DownError(f"{left} answers are on their way")
+            raise DownError(f"{left} answers are not delivered yet")
         self._sending = None
 
     def _note(self, error: KafkaError | None, message: Any) -> None:

@@ -48,7 +48,7 @@ class Patience:
             except DownError as error:
                 if not self.for_ever and time.monotonic() - began >= SECONDS:
                     raise DownError(
-                        f"{self.name}: does not answer: {error}; go on later with --resume, or "
+                        f"{self.name}: does not answer: {error}; continue later with --resume, or "
                         "give --wait to wait for it"
                     ) from error
                 if retries == 0:

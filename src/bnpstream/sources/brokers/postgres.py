@@ -99,8 +99,8 @@ class Messages(Broker):
         ((type_, is_unique),) = found
         if not is_unique:
             raise LostError(
-                f"{self.address}: column {key!r} is not unique, so that rows could be lost: give "
-                "?key= the primary key, or create a unique index on it"
+                f"{self.address}: column {key!r} is not unique, so rows could be lost: give the "
+                "primary key as ?key=, or create a unique index on this column"
             )
         self._type = sql.SQL(type_)
         channel = sql.Identifier(self.address.settings["channel"] or table.strip('"'))
@@ -134,8 +134,8 @@ class Messages(Broker):
             self._was_told = True
             warnings.warn(
                 f"{self.address}: rows are read in the order of {self.address.settings['key']!r}: "
-                "one that commits after a larger one was read is missed; let one transaction "
-                "write at a time, or read without --follow when all have ended",
+                "a row that commits after a larger one was read is missed; let only one "
+                "transaction write at a time, or read without --follow once all have ended",
                 stacklevel=2,
             )
 

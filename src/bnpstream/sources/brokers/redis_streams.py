@@ -90,7 +90,7 @@ class Messages(Broker):
     def missing(self, lane: int, last: JSON, bounds: Bounds, lineage: JSON, n_read: int) -> str:
         """Return why reading cannot go on: entries after the last one that was read are gone."""
         if _order(last) > _order(bounds.last):
-            return f"it ends at {bounds.last}, and {last} was read: it is another stream"
+            return f"it ends at {bounds.last}, but {last} was read: it is a different stream"
         about = self._about()
         first = about.get("first-entry")
         unread = about.get("entries-added", 0) - (int(lineage) + n_read)

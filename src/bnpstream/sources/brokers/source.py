@@ -107,13 +107,13 @@ class BrokerSource(Source):
             n_read = records - int(n_before)
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(
-                f"{position!r} is no position in {self}: restore it from a copy, or start again"
+                f"{position!r} is not a position in {self}: restore it from a copy, or start again"
             ) from error
         bounds = self._bounds()
         if len(bounds) < len(last):
             raise ValueError(
-                f"{self}: has {len(bounds)} partitions, and had {len(last)}: it is another topic; "
-                "begin another run with another --out"
+                f"{self}: has {len(bounds)} partitions, but had {len(last)}: it is a different "
+                "topic; start a new run with another --out"
             )
         # Partitions that were added since are read from their beginnings.
         last += [lane.before for lane in bounds[len(last) :]]
@@ -126,8 +126,8 @@ class BrokerSource(Source):
             return found
         if self.start is None:
             raise ValueError(
-                f"{self}: {next(filter(None, missing))}: to go on without what is gone, give "
-                "--from earliest, or --from latest for what comes from now on"
+                f"{self}: {next(filter(None, missing))}: to skip what is lost, give "
+                "--from earliest (the oldest message left) or --from latest (the next new one)"
             )
         self._repeats = []
         there = self._start_at(bounds, self.start, records)
@@ -162,9 +162,7 @@ class BrokerSource(Source):
 
     def _schema_of(self, sample: list[Message]) -> Schema:
         if not sample:
-            raise ValueError(
-                f"{self}: there is nothing to read: it is empty; give --follow to wait for messages"
-            )
+            raise ValueError(f"{self}: it is empty; give --follow to wait for messages")
         return schema_of_messages(sample, self.options, str(self), is_live=self.follow)
 
     def batches(self, batch_rows: int = 1024, start: JSON = None) -> Iterator[tuple[Records, JSON]]:
@@ -237,8 +235,8 @@ class BrokerSource(Source):
                 return None
             if len(found[lane]) != n or here != until:
                 raise LostError(
-                    f"{self}: of {n} messages that were answered before the last end, "
-                    f"{len(found[lane])} are left: to go on with what is left, give --from earliest"
+                    f"{self}: {n} messages were answered after the last checkpoint, and "
+                    f"{len(found[lane])} of them are left: to continue, give --from earliest"
                 )
             last[lane] = after[lane]
         runs = {lane: iter(messages) for lane, messages in found.items()}
@@ -293,6 +291,6 @@ def open_broker(
 ) -> BrokerSource:
     """Open what a broker has; see ``sources.open_source``."""
     if len(names) > 1:
-        raise ValueError(f"{', '.join(names)}: of a broker, one topic is read: name one")
+        raise ValueError(f"{', '.join(names)}: only one topic of a broker can be read: name one")
     address = address_of(names[0])
     return BrokerSource(driver(address).Messages(address), options, schema, **how)

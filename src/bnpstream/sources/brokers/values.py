@@ -47,12 +47,12 @@ def schema_of_messages(
     objects = sound_objects(values)
     format = options.format or ("jsonl" if 2 * len(objects) > len(values) else "text")
     if format not in FORMATS:
-        raise ValueError(f"format is {format!r}: messages are one of {', '.join(FORMATS)}")
+        raise ValueError(f"format is {format!r}: for messages, give one of {', '.join(FORMATS)}")
     inner = _without_details(options)
     if format == "jsonl":
         if not objects:
             raise ValueError(
-                f"{name}: the first {len(messages)} messages are no JSON objects: if they are "
+                f"{name}: the first {len(messages)} messages are not JSON objects: if they are "
                 "text, give --format text"
             )
         schema = schema_of_objects(objects, inner, _Input(name, is_live))
@@ -68,7 +68,7 @@ def schema_of_messages(
 
 def _check_named(told: str) -> None:
     if told not in (KEY, TIMESTAMP) and not (told.startswith(HEADER) and told != HEADER):
-        raise ValueError(f"{told}: of a message there are {KEY}, {TIMESTAMP} and {HEADER}NAME")
+        raise ValueError(f"{told}: a message has only {KEY}, {TIMESTAMP} and {HEADER}NAME")
 
 
 def _without_details(options: Options) -> Options:

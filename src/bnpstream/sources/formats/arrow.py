@@ -176,7 +176,7 @@ class ParquetReader(ColumnReader):
                 if before != end:
                     raise ValueError(
                         f"{self.file.path}: it is damaged: row {before} is the last of row group "
-                        f"{group + 1}, and {end} should be"
+                        f"{group + 1}, but row {end} should be"
                     )
 
 
@@ -292,5 +292,5 @@ def _check_plain(file: ByteReader, what: str) -> None:
     if not file.is_plain or file.follow:
         raise ValueError(
             f"{file.path}: {what} needs a plain file, as its index is at the end: unpack it, or "
-            "use the stream format of Arrow, which can come packed, by a pipe or bit by bit"
+            "use the stream format of Arrow, which may be compressed, piped or still growing"
         )

@@ -221,7 +221,7 @@ def usable(cell: Any, name: str) -> Any:
     if None in counts:
         raise UnusableError(f"column {name!r} has a count without its word")
     if not all(isinstance(word, str) for word in counts):
-        raise UnusableError(f"column {name!r} has counts of what is no word")
+        raise UnusableError(f"column {name!r} counts something that is not a word")
     return counts
 
 

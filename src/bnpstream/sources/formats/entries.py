@@ -53,8 +53,8 @@ def _sensible(header: Header, file: ByteReader) -> Header:
     n_rows, n_entries, wording = header.n_rows, header.n_entries, header.wording
     if n_rows > MOST_EMPTY and n_rows > MOST_EMPTY_PER_ENTRY * n_entries:
         raise ValueError(
-            f"{file.path}: {wording.row_source} announces {n_rows} {wording.row}s, and "
-            f"{wording.entry_source} {n_entries} entries, so that nearly all would be empty: "
+            f"{file.path}: {wording.row_source} announces {n_rows} {wording.row}s, but "
+            f"{wording.entry_source} {n_entries} entries, so nearly all would be empty: "
             "correct the header"
         )
     return header

@@ -80,7 +80,7 @@ class Fields:
         if self._role == "text":
             (text,) = values
             if type(text) is not str:
-                what = "is missing" if text is None else "has something else than a string"
+                what = "is missing" if text is None else "is not a string"
                 raise UnusableError(f"column {self.columns[0]!r} {what}")
             return Parsed(text, id_, None, seconds)
         if self._role == "counts":

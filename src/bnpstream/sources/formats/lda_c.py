@@ -65,7 +65,7 @@ class LdaCReader(PairReader):
         pairs = [pair.split(b":") for pair in fields_of(line)[1:]]
         if int(match[1]) != len(pairs):
             raise UnusableError(
-                f"{int(match[1])} pairs id:count, as it begins, and not {len(pairs)}"
+                f"{int(match[1])} pairs id:count, as its first number says, not {len(pairs)}"
             )
         counts = [int(count) for _, count in pairs]
         if min(counts, default=1) < 1:

@@ -25,7 +25,7 @@ _ENTRIES = {
     REALS: "a row, a column and a value, the first two being whole numbers",
     ONES: "a row and a column, both whole numbers",
 }
-_CONVERT = "write it by scipy.io.mmwrite(path, scipy.sparse.csr_array(matrix), symmetry='general')"
+_CONVERT = "use scipy.io.mmwrite(path, scipy.sparse.csr_array(matrix), symmetry='general')"
 _HEADER_BYTES = 1 << 20
 _CHECKED_ENTRIES = 10_000
 

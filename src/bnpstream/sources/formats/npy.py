@@ -21,7 +21,7 @@ from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schem
 
 __all__ = ["NpyReader"]
 
-_CONVERT = "write it by numpy.save(path, matrix), one row a record"
+_CONVERT = "write it with numpy.save(path, matrix), one row per record"
 
 
 class NpyReader(Reader):
@@ -118,7 +118,7 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
         raise ValueError(
-            f"{path}: it is an array of {matrix.dtype} of shape {matrix.shape}, and no matrix of "
-            f"numbers with rows: {_CONVERT}"
+            f"{path}: it is an array of {matrix.dtype} of shape {matrix.shape}, not a non-empty "
+            f"matrix of numbers: {_CONVERT}"
         )
     return matrix

@@ -24,7 +24,7 @@ from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schem
 
 __all__ = ["NpzReader"]
 
-_CONVERT = "write it by scipy.sparse.save_npz(path, scipy.sparse.csr_array(matrix))"
+_CONVERT = "write it with scipy.sparse.save_npz(path, scipy.sparse.csr_array(matrix))"
 _READ_ROWS = 1024
 """Rows that are taken at a time: what comes before damage is the same whatever the batches."""
 _NAMES = ("format", "shape", "indptr", "indices", "data")
@@ -98,7 +98,7 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
     path = file.path
     if file.is_live or path == "-":
         raise ValueError(
-            f"{path}: an archive has its contents at the end, so it cannot be read from a pipe or "
+            f"{path}: an archive has its index at the end, so it cannot be read from a pipe or "
             "while it grows: give a file"
         )
     with open_archive(path) as zipped:
@@ -112,17 +112,17 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
         layout = str(open_array(zipped, "format").take(1).astype(str)[0])
         if layout != "csr":
             raise ValueError(
-                f"{path}: the matrix is stored as {layout!r}, and not as 'csr', by rows: {_CONVERT}"
+                f"{path}: the matrix is stored as {layout!r}, not as 'csr' (by rows): {_CONVERT}"
             )
         shape, bounds, indices, values = (open_array(zipped, name) for name in _NAMES[1:])
         if {array.dtype.kind for array in (shape, bounds, indices)} - set("iu"):
-            raise ValueError(f"{path}: its shape and columns are no whole numbers: {_CONVERT}")
+            raise ValueError(f"{path}: its shape and columns are not whole numbers: {_CONVERT}")
         n_rows, n_columns = map(int, shape.take(2))
         if min(n_rows, n_columns) < 1:
             raise ValueError(f"{path}: not a matrix of numbers: {_CONVERT}")
         if values.dtype.kind not in "biuf":
             raise ValueError(
-                f"{path}: the values are of type {values.dtype}, and not numbers: {_CONVERT}"
+                f"{path}: the values are of type {values.dtype}, not numbers: {_CONVERT}"
             )
         if bounds.size != n_rows + 1 or indices.size != values.size:
             raise ValueError(f"{path}: its arrays do not belong together: {_CONVERT}")

@@ -102,7 +102,7 @@ class PairReader(NumberReader):
         """
         if file.is_live or file.path == "-":
             raise ValueError(
-                f"{file.path}: how many columns there are is not known before the end: "
+                f"{file.path}: the number of columns is not known before the end: "
                 "give --n-features or --vocab"
             )
         with ByteReader(file.path) as again:

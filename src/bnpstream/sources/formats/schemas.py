@@ -147,8 +147,8 @@ def _vector_schema(
 ) -> Schema:
     if length is None:
         raise ValueError(
-            f"{file.path}: no first record has an array of numbers {fields['vector']!r}: name the "
-            "field that has, or say by n_features how many numbers there will be"
+            f"{file.path}: none of the first records has an array of numbers {fields['vector']!r}: "
+            "name the field that has one, or give the length of the arrays as n_features"
         )
     return replace(
         number_schema(name, file, length, options, is_real=True, most=MOST_VECTOR_COLUMNS),
