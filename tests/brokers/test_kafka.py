@@ -10,6 +10,7 @@ from feeds import OFTEN, QUICK, bits, check_answers, paths, position, rejects, r
 from commands import run, run_json
 
 pytest.importorskip("confluent_kafka", reason="no Kafka client: pip install 'bnpstream[kafka]'")
+from confluent_kafka import TopicPartition
 from kafka_cluster import cluster, wait_for
 
 from bnpstream.sources import open_source
@@ -227,6 +228,23 @@ def test_a_repetition_follows_the_order_of_before(shared):
         source.repeat([([[0, 11]], {**last, "last": [9, 9, 9, 9]})])
         with pytest.raises(OSError, match=r": 11 messages were answered .* 10 of them are left"):
             list(source.batches(1024, start))
+
+
+def test_a_consumer_that_no_longer_fetches_is_replaced(shared, monkeypatch):
+    """As librdkafka's sometimes does after it was assigned partitions again."""
+    monkeypatch.setattr(kafka, "QUIET_SECONDS", 0.5)
+    shared.write("stuck", rows(30), partition=lambda i: i % 2)
+    with open_source(shared.url("stuck"), follow=True) as source:
+        batches = source.batches(10)
+        came = next(batches)[0].numbers
+        source._broker._consumer.pause([TopicPartition("stuck", i) for i in range(4)])
+        with pytest.warns(match="it has messages, but does not deliver them"):
+            came += next(batches)[0].numbers
+        while len(came) < 30:
+            came += next(batches)[0].numbers
+        assert came == list(range(30))
+        source.stop()
+        assert list(batches) == []  # and none came twice
 
 
 @MAY_WAIT

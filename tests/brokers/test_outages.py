@@ -179,17 +179,16 @@ def test_the_lag_is_told_by_partition(scheme, tmp_path):
         with open_source(own.source_url("news"), options, follow=True) as source:
             start = source.beginning()
             wait_for(lambda: sum(source.lag(start).values()) == 50)
-            records, after = next(source.batches(20))
-            while len(records) < 20:
-                records, after = next(source.batches(20))
+            _, after = next(source.batches(20))
+            left = 50 - after["records"]
             names = [f"news/{i}" for i in range(4)] if scheme == "kafka" else ["news"]
-            wait_for(lambda: list(source.lag(after).values()) == [30, *(0 for _ in names[1:])])
+            wait_for(lambda: list(source.lag(after).values()) == [left, *(0 for _ in names[1:])])
             assert list(source.lag(after)) == names
             own.stop()
             wait_for(lambda: source.lag(after) == {})
             own.go_on()
             own.write("news", rows(7))
-            wait_for(lambda: source.lag(after) and source.lag(after)[names[0]] == 37)
+            wait_for(lambda: source.lag(after) and source.lag(after)[names[0]] == left + 7)
         with open_source(own.source_url("news"), options) as source:  # it has an end
             assert source.lag(source.beginning()) == {}
 

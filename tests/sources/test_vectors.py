@@ -233,7 +233,7 @@ def test_what_cannot_be_understood_is_said(tmp_path, name, content, options, rea
 @pytest.mark.parametrize("name", FORMATS[1:])
 def test_lists_of_whole_numbers_are_no_vectors(tmp_path, name):
     path = write(tmp_path, "vectors", arrow_bytes([[1, 2]], name, pa.list_(pa.int64())))
-    with pytest.raises(ValueError, match="none of the first records has .* 'vector'"):
+    with pytest.raises(ValueError, match=r"none of the first records has .* 'vector'"):
         open_source(path, VECTOR)
     with pytest.raises(ValueError, match=r"'vector' is of type list.*not of lists of floating"):
         list(open_source(path, Options(vector_field="vector", n_features=2)).batches())

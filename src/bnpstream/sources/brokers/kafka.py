@@ -21,7 +21,7 @@ CONFIG = "BNPSTREAM_KAFKA_CONFIG"
 ANSWER_SECONDS = 5.0
 """How long one request may take."""
 QUIET_SECONDS = 5.0
-"""After so long without a message, the broker is asked whether it is there."""
+"""After so long without a message, the broker is asked whether it has any."""
 BUFFER_KILOBYTES = 1 << 14
 """What may wait to be read."""
 
@@ -52,6 +52,8 @@ class Messages(Broker):
         self._until: dict[int, int] | None = None
         self._open: set[int] = set()
         """Partitions that have not ended."""
+        self._next: dict[int, int] = {}
+        """Offsets from which nothing has been delivered yet."""
         self._heard = 0.0
         self._vouched: list[TopicPartition] = []
         """Offsets to commit."""
@@ -101,6 +103,7 @@ class Messages(Broker):
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
         """Take partitions over from these offsets on."""
         self._until = until
+        self._next = {lane: at + 1 for lane, at in last.items()}
         self._open = {lane for lane, at in last.items() if until is None or at < until[lane]}
         self._consumer.assign(
             [TopicPartition(self._topic, lane, last[lane] + 1) for lane in sorted(self._open)]
@@ -118,11 +121,14 @@ class Messages(Broker):
         if fetched:
             self._heard = time.monotonic()
         elif time.monotonic() - self._heard > QUIET_SECONDS:
-            self._watermarks(min(self._open))
+            if any(self._watermarks(lane).last >= self._next[lane] for lane in self._open):
+                self.close()  # librdkafka may miss an assignment; another consumer fetches again
+                raise DownError("it has messages, but does not deliver them")
             self._heard = time.monotonic()
         found = []
         for one in fetched:
             lane, offset, error = one.partition(), one.offset(), one.error()
+            self._next[lane] = offset + (error is None)
             if error is not None:
                 self._heed(error, lane, offset)
             elif lane in self._open:
