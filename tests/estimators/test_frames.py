@@ -21,6 +21,7 @@ from states import bits
 
 RNG = np.random.default_rng((82, 1))
 COUNTS = RNG.poisson(2.0, (30, 3))
+WORDS = np.eye(9, dtype=int)[COUNTS[:, 0].clip(max=8)]
 REAL = RNG.normal(size=(30, 3))
 HOLES = np.where(RNG.random((30, 3)) < 0.2, np.nan, REAL)
 TRUTHS = REAL > 0.3
@@ -54,8 +55,9 @@ def kinds(likelihood):
     [
         (csr_array(COUNTS), DirichletMultinomial),
         (csr_array(COUNTS.astype(float)), DirichletMultinomial),
-        (COUNTS, DirichletMultinomial),
-        (COUNTS.tolist(), DirichletMultinomial),
+        (WORDS, DirichletMultinomial),
+        (WORDS.tolist(), DirichletMultinomial),
+        (COUNTS, Gaussian),
         (COUNTS - 1, Gaussian),
         (REAL, Gaussian),
         (REAL.astype(np.float32), Gaussian),
@@ -65,7 +67,8 @@ def kinds(likelihood):
         (TRUTHS, Bernoulli),
         (pd.DataFrame(REAL), Gaussian),
         (pd.DataFrame(HOLES), DiagonalGaussian),
-        (pd.DataFrame(COUNTS), DirichletMultinomial),
+        (pd.DataFrame(WORDS), DirichletMultinomial),
+        (pd.DataFrame(COUNTS), Gaussian),
         (pd.DataFrame(TRUTHS), Bernoulli),
         (np.where(TRUTHS, "yes", "no"), {"label": (Categorical, [0, 1, 2])}),
         (

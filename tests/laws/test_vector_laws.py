@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bnpstream import Directional, ScaledGaussian, StreamingMixture, dirichlet_process
+from bnpstream.engine.names import resolve_likelihood
 from bnpstream.inference import adf
 from bnpstream.kernels.vectors.bessel import log_c_fall
 from bnpstream.kernels.vectors.families import (
@@ -244,6 +246,29 @@ def test_no_mean_is_no_concentration():
 def test_auto_by_rule(X, chosen):
     assert type(Automatic(rules=2).chosen(X)).__name__ == chosen
     assert type(Automatic().chosen(X)).__name__ == "Gaussian"
+
+
+def counted(n, D, total):
+    return np.random.default_rng((7, D)).multinomial(total, np.full(D, 1.0 / D), size=n)
+
+
+@pytest.mark.parametrize(
+    ("X", "chosen"),
+    [
+        (counted(40, 50, 20), "DirichletMultinomial"),
+        (counted(40, 50, 20).astype(np.uint8), "DirichletMultinomial"),
+        (csr_array(counted(40, 3, 90)), "DirichletMultinomial"),
+        (counted(40, 3, 90), "Gaussian"),  # hardly a zero
+        (90 * counted(40, 50, 20), "Directional"),  # pixels: many zeros, and large numbers
+        (counted(40, 50, 20) - 1, "Directional"),
+        (counted(40, 1, 1), "Gaussian"),
+        (np.eye(4, dtype=int)[[0, 1, 2, 3] * 9][:, [0]], "Gaussian"),
+    ],
+)
+def test_auto_takes_integers_for_word_counts_if_they_look_like_them(X, chosen):
+    assert type(resolve_likelihood("auto").chosen(X)).__name__ == chosen
+    if not issparse(X) and X.min() >= 0:  # models saved before this rule go on as they were
+        assert type(Automatic(rules=2).chosen(X)).__name__ == "DirichletMultinomial"
 
 
 def test_auto_takes_unit_rows_for_directions():

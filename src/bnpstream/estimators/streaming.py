@@ -36,14 +36,15 @@ class StreamingMixture(StreamEstimator):
         2P, 4P... rows, where P is `prefix_rows`. A `Prior` object keeps its parameters, unless it
         is ``prior.learning()``.
     likelihood : Likelihood, "auto" or the name of one
-        Distribution of the rows of one cluster. "auto" chooses by the type of the rows: word counts
-        for a sparse matrix or non-negative integers, directions for vectors of unit length, a
-        Gaussian with full covariance for up to 30 columns of real numbers (diagonal if cells are
-        missing), a Gaussian with a scale per row for more columns, and a product of families for a
-        table of mixed types. A list of strings is split into words and clustered as by
-        `DocumentMixture`. Names are "multinomial", "bursty" (documents that repeat their words:
-        `BurstyMultinomial`), "gaussian", "diagonal", "spherical", "directional", "scaled",
-        "poisson", "bernoulli" and "categorical". Unset parameters are learnt from the first
+        Distribution of the rows of one cluster. "auto" chooses by the first rows: word counts for a
+        sparse matrix of counts, or for dense integers most of which are 0 and most others at most
+        3; directions for vectors of unit length; a Gaussian with full covariance for up to 30
+        columns of numbers (diagonal if cells are missing), a Gaussian with a scale per row for more
+        columns; and a product of families for a table of mixed types. A list of strings is split
+        into words and clustered as by `DocumentMixture`. Names are "multinomial", "bursty"
+        (documents that repeat their words: `BurstyMultinomial`), "gaussian", "diagonal",
+        "spherical", "directional", "scaled", "poisson", "bernoulli" and "categorical". Unset
+        parameters are learnt from the first
         `prefix_rows` rows; the scale is learnt again after 2P, 4P... rows, by how well rows are
         predicted.
     prefix_rows : int

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from bnpstream.kernels.arrays import Floats
+from bnpstream.kernels.counts import are_word_counts
 from bnpstream.likelihoods.base import InputTraits, Likelihood
 from bnpstream.likelihoods.batch import Batch
 from bnpstream.likelihoods.bernoulli import Bernoulli
@@ -45,8 +46,10 @@ SPARSE = (
 class Automatic(Likelihood):
     """Choose the family by the first rows; `informed` makes the choice.
 
-    - Non-negative integers are word counts, `DirichletMultinomial`: an integer type, or a sparse
-      matrix of whole numbers. A sparse matrix of other numbers, such as tf-idf, is refused.
+    - A sparse matrix of whole numbers holds word counts, `DirichletMultinomial`. One of other
+      numbers, such as tf-idf, is refused.
+    - A dense table of integers holds word counts if it looks like them: most cells are 0, and most
+      others at most 3. Else it is a table of numbers: pixels, ages, answers from 1 to 5.
     - Vectors of unit length are embeddings: `Directional`.
     - Any other table of real numbers: `DiagonalGaussian` if a cell is missing; `Gaussian`, with
       full covariance, up to 30 columns. With more columns, where rows cannot determine a
@@ -58,8 +61,8 @@ class Automatic(Likelihood):
     Parameters
     ----------
     rules : int
-        1 for rules that know no vectors: those of models saved before there were others, and of
-        algorithms that vectors are not for.
+        1 for rules without vectors: those of early models, and of algorithms that vectors are not
+        for. Up to 2, all dense non-negative integers are word counts.
     """
 
     rules: int = 1
@@ -128,7 +131,7 @@ class Automatic(Likelihood):
         raise ValueError(OPEN)
 
 
-NAMED_LIKELIHOODS["auto"] = Automatic(rules=2)
+NAMED_LIKELIHOODS["auto"] = Automatic(rules=3)
 
 
 def choose(X: Any, rules: int) -> Likelihood:
@@ -136,8 +139,10 @@ def choose(X: Any, rules: int) -> Likelihood:
     if issparse(X):
         return DirichletMultinomial()
     table: Any = X if isinstance(X, np.ndarray) else np.asarray(X)
-    if table.dtype.kind in "iu":
+    if table.dtype.kind in "iu" and rules <= 2:
         return DirichletMultinomial() if table.min(initial=0) >= 0 else Gaussian()
+    if table.dtype.kind in "iu":
+        return DirichletMultinomial() if are_word_counts(table) else _of_numbers(table, rules)
     if table.dtype.kind == "f":
         return _of_numbers(table, rules)
     if table.dtype.kind == "b":

@@ -1,6 +1,7 @@
 """Dense matrices, as `numpy.save` writes them: embeddings, for example, one row after the other.
 
-Real numbers make a table and stay as narrow as they are; whole ones are counts.
+Real numbers make a table and stay as narrow as they are. Integers are counts if they look like
+word counts or a vocabulary is given, else a table of numbers.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
+from bnpstream.kernels.counts import are_word_counts
 from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.files.position import Position, too_short
 from bnpstream.sources.files.source import Reader
@@ -21,6 +23,8 @@ from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schem
 
 __all__ = ["NpyReader"]
 
+FIRST_ROWS = 1000
+"""Rows that tell whether integers are word counts."""
 _CONVERT = "write it with numpy.save(path, matrix), one row per record"
 
 
@@ -38,7 +42,12 @@ class NpyReader(Reader):
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
         """Return what the matrix is."""
         matrix = _open_matrix(file)
-        is_real = matrix.dtype.kind == "f"
+        is_real = matrix.dtype.kind == "f" or not (
+            matrix.dtype.kind == "b"
+            or options.vocab is not None
+            or matrix.shape[1] > MOST_VECTOR_COLUMNS
+            or are_word_counts(matrix[:FIRST_ROWS])
+        )
         return number_schema(
             cls.format, file, matrix.shape[1], options, is_real=is_real, most=MOST_VECTOR_COLUMNS
         )
@@ -71,7 +80,7 @@ class NpyReader(Reader):
         kept = [i for i in range(len(rows)) if i not in faults]
         numbers = [before + first + i for i in kept]
         return Records(
-            rows=sparse.csr_array(rows[kept].astype(np.int64)) if is_counts else rows[kept],
+            rows=_counts(rows[kept]) if is_counts else _numbers(rows[kept]),
             numbers=numbers,
             ids=list(numbers),
             rejects=[
@@ -85,6 +94,14 @@ class NpyReader(Reader):
                 for i, reason in faults.items()
             ],
         )
+
+
+def _counts(rows: NDArray[Any]) -> sparse.csr_array[np.int64]:
+    return sparse.csr_array(rows.astype(np.int64))
+
+
+def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
+    return rows if rows.dtype.kind == "f" else rows.astype(np.float64)
 
 
 def _faults_of_counts(rows: NDArray[Any]) -> dict[int, str]:
