@@ -33,8 +33,8 @@ error.
 A claim that one thing is better than another *holds* if all differences are positive by more than
 two standard errors, and *does not hold* if one is negative by more than two. Otherwise it is
 *underpowered*: there are too few runs to decide, and the row says how large a difference could have
-been detected. A claim is only *reported* if nothing can refute it ("about", "similar"), if it is the
-choice of a grid or a time, or if its settings do not fit the corpus.
+been detected. A claim is only *reported* if nothing can refute it ("about", "similar"), if it is
+the choice of a grid or a time, or if its settings do not fit the corpus.
 """
 
 
