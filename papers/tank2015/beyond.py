@@ -15,8 +15,8 @@ from tank2015.steps import Results, Step
 
 TITLE = (
     "Beyond the paper: more priors than its two on the power-law and KOS streams, and every choice "
-    "its algorithm makes against the alternative. Log predictives are nats per held-out document. "
-    "Differences are between runs over the same documents in the same order."
+    "of its algorithm compared with the alternative. Log predictives are in nats per held-out "
+    "document. Differences are between runs over the same documents in the same order."
 )
 PARTS = (
     beyond_priors,

@@ -85,8 +85,8 @@ def report(found: Results, show: Show) -> list[Claim]:
         ("stream", "U and clusters", "nats per document", "ahead", "clusters", "E[K']", "seconds"),
         rows,
         "Section 3.1 and section 2.2 of the supplement: NIG with the paper's hyperparameters, "
-        f"epsilon .5, {found.settings.n_orders} orders. Ahead is of the first way, in the same "
-        f"orders. The standard deviation between orders is {orders} nats: "
+        f"epsilon .5, {found.settings.n_orders} orders. 'Ahead' is the lead of the first method, "
+        f"in the same orders. The standard deviation between orders is {orders} nats: "
         f"{_stricter(found, differences)}.",
     )
     gap = max(abs(one["mode"] / one["exact"] - 1.0) for one in found.of(chance_of_new))

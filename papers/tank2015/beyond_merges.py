@@ -124,8 +124,8 @@ def _draw(levels: Any, never: Any, merged: Any, costs: Any, show: Show) -> None:
     show.figure(
         "merges",
         figure,
-        "Section 3.3 of the paper: what merges do to prediction (left) and clusters (right), from "
-        "none to those of even odds.",
+        "Section 3.3 of the paper: effect of merges on prediction (left) and clusters (right), "
+        "from no merges to merges at even odds.",
     )
 
 

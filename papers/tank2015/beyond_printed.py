@@ -108,8 +108,8 @@ def report(found: Results, show: Show) -> list[Claim]:
         ],
         "Eqs. (6) and (21) of the paper: NIG on "
         f"{parts('powerlaw', found.settings.scale * SHARE).rows.shape[0]:,} documents of the power "
-        "law, epsilon .5. The three pairs (a, tau) are one prior. The last column is the summed "
-        "probability of all partitions, which is one for a probability.",
+        "law, epsilon .5. The three pairs (a, tau) are the same prior. The last column is the "
+        "summed probability of all partitions, which is one for a probability.",
     )
     off = ", ".join(f"{totals[a, True]:.3g}" for a, _ in TWINS)
     clusters = ", ".join(f"{numbers[a, True]['clusters'].mean():.0f}" for a, _ in TWINS)
@@ -149,7 +149,7 @@ def _draw(found: Results, show: Show) -> None:
         "printed",
         figure,
         "Eq. (21) of the paper: prior probability of a new cluster along the power-law stream with "
-        "its true clusters, by the corrected formula, which is one for three pairs (a, tau) that "
-        "are one prior, and by the printed one, which is not. Dots are documents that did open "
-        "one.",
+        "its true clusters, by the corrected formula, which is the same for three pairs (a, tau) "
+        "that are the same prior, and by the printed one, which is not. Dots are documents that "
+        "did open one.",
     )

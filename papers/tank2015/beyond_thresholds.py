@@ -84,8 +84,8 @@ def _draw(possible: dict[str, list[float]], means: Any, show: Show) -> None:
     show.figure(
         "epsilon",
         figure,
-        "Section 3.3 of the paper: what the threshold for new clusters does to prediction (left) "
-        "and clusters (right), which the work a row is proportional to.",
+        "Section 3.3 of the paper: effect of the threshold for new clusters on prediction (left) "
+        "and clusters (right); the work per row is proportional to the latter.",
     )
 
 

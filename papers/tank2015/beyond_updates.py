@@ -181,10 +181,10 @@ def report(found: Results, show: Show) -> list[Claim]:
         f"Section 3 of the paper and section 1 of the supplement: {found.settings.update_rows} "
         f"rows, as many held out, {found.settings.n_orders} sets each; NIG, epsilon .5. Exact "
         "matches E[log theta], which minimises the KL divergence; moments matches the mean of "
-        "theta and its summed second moment. Neither knows that a cluster is chosen only if it "
-        "exists: where the row that opened it is doubtful, the marginal of theta is partly prior, "
-        "although whatever predicts with the cluster takes it for real. Mean field forgets that "
-        "too, but a share of a row moves its mean most of the way.",
+        "theta and its summed second moment. Both ignore that a cluster can be chosen only if it "
+        "exists: if the row that opened it is doubtful, the marginal of theta is partly the prior, "
+        "although every prediction with the cluster assumes that it exists. Mean field ignores "
+        "this too, but even a share of a row moves its mean most of the way.",
     )
     farther = {kind: _farther(found, kind, "exact") for kind in FEW}
     real = [data for data in SETS if beyond_noise(leads[data, "exact"])]
@@ -266,6 +266,6 @@ def _draw(divergence: Any, show: Show) -> None:
         "updates",
         figure,
         "Section 3 of the paper: how far the predictive of the next document is from the exact one "
-        "(KL divergence), a dot for every set of a few rows. Below the line the other update is "
-        "nearer than the paper's.",
+        "(KL divergence), one dot per set of a few rows. Below the line, the other update is "
+        "closer than the paper's.",
     )

@@ -11,7 +11,7 @@ from tank2015.steps import Results, Step, each
 TITLE = (
     "Table 1, Figure 3, and Figures 1 and 2 of the supplement: 3 430 blog posts, a fifth held out, "
     "alpha .1, DP with a = 100, NIG with a = 10 and tau = 100. The paper's split is not published; "
-    "that of the table is one at random, and a second table shows how much the split matters."
+    "the table uses a random split, and a second table shows how much the split matters."
 )
 
 

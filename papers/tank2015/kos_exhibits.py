@@ -128,7 +128,7 @@ def _draw_gibbs(found: Results, show: Show) -> None:
         "gibbs",
         figure,
         "Figure 2 of the supplement, which shows NIG only: log predictive against epochs. Circles "
-        "are ADF; Gibbs starts with all rows in one cluster, the mean of all chains is shown.",
+        "are ADF; Gibbs starts with all rows in one cluster; the mean of all chains is shown.",
     )
 
 
@@ -268,7 +268,7 @@ def _tabulate_splits(found: Results, show: Show) -> None:
             "here: ahead of ADF-DP",
         ),
         rows,
-        f"How far the split moves all rows: one order or chain of {found.settings.n_splits} "
-        "splits. Levels move together, differences within a split do not: these compare with the "
-        "paper.",
+        f"Effect of the split: one order or chain for each of {found.settings.n_splits} "
+        "splits. The levels of all methods move together. Differences within a split do not: "
+        "compare these with the paper.",
     )

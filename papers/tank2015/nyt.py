@@ -10,11 +10,11 @@ from tank2015.steps import Results, Step, each
 TITLE = (
     "Figures 4 and 5, and Figure 3 of the supplement. The UCI corpus of 300 000 articles is not "
     "part of this run: `bnpstream reproduce nyt --docword FILE --vocab FILE --out FOLDER` runs it. "
-    "In its place are nyt8447, 8 447 articles of the same newspaper, and a drawn corpus of the "
-    "size of the paper's: 266 000 documents, 7 841 words, power laws of words and of clusters. All "
-    "go through the paper's pipeline: words in fewer than 20 or more than 90 % of the documents "
-    "are removed, then documents of fewer than 20 remaining words. Alpha is .5, a is 1000 for DP, "
-    "and a and tau are 100 for NIG, as in the paper."
+    "In its place are nyt8447, 8 447 articles of the same newspaper, and a synthetic corpus as "
+    "large as the paper's: 266 000 documents, 7 841 words, power laws of words and of clusters. "
+    "All go through the paper's pipeline: words in fewer than 20 or more than 90 % of the "
+    "documents are removed, then documents of fewer than 20 remaining words. Alpha is .5, a is "
+    "1000 for DP, and a and tau are 100 for NIG, as in the paper."
 )
 
 

@@ -18,10 +18,10 @@ LINES = {
     "learnt": (":", COLOURS["ours"]),
 }
 PAPER_MODELS = ("dp", "nig")
-UNFIT = "not judged, as a tau^sigma = 1000 was meant for forty times as many documents"
+UNFIT = "not judged, because a tau^sigma = 1000 was meant for forty times as many documents"
 TITLES = {
     "nyt8447": "8 447 articles in place of the UCI corpus",
-    "drawn": "a drawn corpus of the size of the paper's",
+    "drawn": "a synthetic corpus as large as the paper's",
     "uci": "the UCI corpus",
 }
 

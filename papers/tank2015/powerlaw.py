@@ -148,7 +148,7 @@ def _draw(
         "curves",
         figure,
         "Figure 2 of the paper: mean log predictive (left) and clusters (right) against documents. "
-        "Triangles are EP after all epochs; the dotted line is the true model told the labels. "
+        "Triangles are EP after all epochs; the dotted line is the true model given the labels. "
         "Standard errors over orders are smaller than the symbols.",
     )
 

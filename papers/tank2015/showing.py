@@ -84,7 +84,8 @@ class Claim(NamedTuple):
             return cls(text, paper, ours, "does not hold")
         least = max(seen for mean, seen in reach if abs(mean) <= seen)
         digits = 0 if least >= 10 else 2
-        said = f"{ours}; less than {least:,.{digits}f} {unit} could not have been seen"
+        smallest = f"{least:,.{digits}f} {unit}"
+        said = f"{ours}; a difference below {smallest} could not have been detected"
         return cls(text, paper, said, "underpowered")
 
 

@@ -143,7 +143,7 @@ def test_changes_leave_timings_out():
 def test_noise_is_no_verdict(differences, needs, verdict):
     claim = showing.Claim.ahead("text", "paper", "ours", differences, needs)
     assert claim.verdict == verdict
-    assert ("could not have been seen" in claim.ours) == (verdict == "underpowered")
+    assert ("could not have been detected" in claim.ours) == (verdict == "underpowered")
 
 
 def test_elsewhere_the_command_says_that_it_needs_a_checkout(tmp_path):
