@@ -42,9 +42,7 @@ class AlertOptions:
         if self.novelty is not None and not 0.0 < self.novelty < 1.0:
             raise OptionError(f"--alert-novelty is {self.novelty}: give a quantile, such as 0.99")
         if self.webhook is not None and urlsplit(self.webhook).scheme not in ("http", "https"):
-            raise OptionError(
-                f"--webhook is {self.webhook!r}: give a URL, http:// or https://"
-            )
+            raise OptionError(f"--webhook is {self.webhook!r}: give a URL, http:// or https://")
 
     @property
     def seconds(self) -> float:

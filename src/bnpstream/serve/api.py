@@ -42,7 +42,7 @@ class Answers:
     Parameters
     ----------
     watch : Watch
-            Provides the checkpoint.
+        Provides the checkpoint.
     """
 
     def __init__(self, watch: Watch) -> None:

@@ -73,7 +73,7 @@ class Service:
     folder : Path
         The run directory.
     options : ServeOptions
-            The user's options.
+        The user's options.
     """
 
     def __init__(self, folder: Path, options: ServeOptions) -> None:
@@ -283,9 +283,9 @@ class Server(uvicorn.Server):
     Parameters
     ----------
     service : Service
-            The application to serve.
+        The application to serve.
     started : callable
-            Called with the address once the server listens.
+        Called with the address once the server listens.
     """
 
     def __init__(self, service: Service, started: Callable[[str], None]) -> None:

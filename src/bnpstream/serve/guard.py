@@ -53,11 +53,11 @@ class Guard:
     Parameters
     ----------
     app : ASGI application
-            The application behind it.
+        The application behind it.
     token : str or None
-            Secret that requests must send, as "Authorization: Bearer TOKEN" or as the password that
-            a browser asks for. Without a token, only requests addressed to this machine are
-            answered, so that a page of another site cannot read the data through the browser.
+        Secret that requests must send, as "Authorization: Bearer TOKEN" or as the password that
+        a browser asks for. Without a token, only requests addressed to this machine are
+        answered, so that a page of another site cannot read the data through the browser.
     log : bool
         Write a line of JSON for every request to standard error.
     """

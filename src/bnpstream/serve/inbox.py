@@ -36,7 +36,7 @@ class Inbox:
     Parameters
     ----------
     folder : Path
-            The run directory; it need not exist yet.
+        The run directory; it need not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:

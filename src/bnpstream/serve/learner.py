@@ -26,7 +26,7 @@ class Learner:
     Parameters
     ----------
     folder, log : Path
-            The run directory, and the log it learns from.
+        The run directory, and the log it learns from.
     """
 
     def __init__(self, folder: Path, log: Path) -> None:

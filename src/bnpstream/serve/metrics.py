@@ -20,9 +20,9 @@ class RunMetrics(Collector):
     Parameters
     ----------
     watch : Watch
-            The run.
+        The run.
     hub : Hub
-            Counts the open pages.
+        Counts the open pages.
     """
 
     def __init__(self, watch: Watch, hub: Hub) -> None:

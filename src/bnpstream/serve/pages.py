@@ -36,7 +36,7 @@ class Pages:
     Parameters
     ----------
     watch : Watch
-            The watched run.
+        The watched run.
     """
 
     def __init__(self, watch: Watch) -> None:

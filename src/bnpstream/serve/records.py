@@ -19,13 +19,13 @@ class JsonRecords:
     Parameters
     ----------
     schema : Schema
-            The schema of the run, whatever its format.
+        The schema of the run, whatever its format.
 
     Attributes
     ----------
     schema : Schema
-            Its JSON form: if the run's format has no fields, documents have a "text", word counts
-            are in "counts" and numbers without names in "vector".
+        Its JSON form: if the run's format has no fields, documents have a "text", word counts
+        are in "counts" and numbers without names in "vector".
     """
 
     def __init__(self, schema: Schema) -> None:

@@ -66,9 +66,9 @@ def river_of(
     run : RunDescription
         The run.
     series : list of Series
-            Topics or clusters, largest first.
+        Topics or clusters, largest first.
     whose : str
-            "topics" or "clusters".
+        "topics" or "clusters".
     ids : set of int, optional
         Clusters whose events are shown; all by default.
     """

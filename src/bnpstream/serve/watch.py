@@ -91,20 +91,20 @@ class Watch:
     Parameters
     ----------
     folder : Path
-            The directory; it need not exist yet.
+        The directory; it need not exist yet.
 
     Attributes
     ----------
     now : Now
-            State at the last look.
+        State at the last look.
     points : deque of Point
-            The past, latest last.
+        The past, latest last.
     births : list of Birth
-            Births since the previous look.
+        Births since the previous look.
     snapshot : Snapshot or None
         The last checkpoint that could be loaded.
     problem : str
-            Why there is none, or why a later one could not be loaded.
+        Why there is none, or why a later one could not be loaded.
     """
 
     def __init__(self, folder: Path) -> None:
