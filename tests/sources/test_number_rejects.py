@@ -197,9 +197,7 @@ def test_a_bad_entry_of_a_matrix_rejects_its_row(tmp_path, bad, reason):
 def test_a_bad_value_of_a_table(tmp_path, bad):
     path = write(tmp_path, MATRIX.format("real", bad))
     reject = check(path, "mtx", 5, bad, ([[4, 0], [2, 0]], [0, 2]))
-    assert reject.reason == (
-        "expected a row, a column and a value, the first two whole numbers"
-    )
+    assert reject.reason == ("expected a row, a column and a value, the first two whole numbers")
 
 
 def test_one_entry_out_of_order_is_a_reject(tmp_path):
