@@ -246,7 +246,7 @@ def test_generalized_dirichlet_is_no_nggp():
         (lambda s: np.log(-np.log(s) + 400) - 1.2 * np.log(s) - s, r"s = 5e-131 sigma is .*powers"),
         (lambda s: -np.log(s) - s - 3.0 * (s > 1.0), r"smooth in log s, .* near s = 1"),
         (lambda s: -np.log(s) - s - np.abs(s - 1.0), r"smooth in log s, .* near s = "),
-        (lambda s: -np.log(s) + np.where(s > 3.0, np.nan, -s), r"it is not at s = 3"),
+        (lambda s: -np.log(s) + np.where(s > 3.0, np.nan, -s), r"but is not at s = 3"),
         (lambda s: 0.0, r"a number for each s of an array; for \(4801,\) it gives \(\)"),
         (lambda s: np.log(np.exp(-s) / s**4), r"finite for small s, it is inf .*term by term"),
     ],

@@ -215,7 +215,7 @@ def test_words_that_share_a_column_are_summed(tmp_path):
         (b'{"a": 1}', {"columns": ("b",)}, "has no column 'b'"),
         (b'{"a": [1]}', {}, "no column holds numbers"),
         (b'{"a": 1}', {"text_field": "a", "counts_field": "a"}, "give one of them"),
-        (b"\n\n", {"format": "jsonl"}, "there is no record"),
+        (b"\n\n", {"format": "jsonl"}, "no records: the file is empty"),
     ],
 )
 def test_an_unclear_file_is_refused(tmp_path, content, options, message):
