@@ -252,7 +252,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
     if id is not None:
         last = fitted.model.posterior.state.next_id - 1
         if not 0 <= id <= last:
-            raise ValueError(f"no cluster has ever had the id {id}; ids so far are 0 to {last}")
+            raise ValueError(f"no cluster ever had the id {id}; ids so far are 0 to {last}")
         lives_on = survivor(id, events)
         events = [
             event
