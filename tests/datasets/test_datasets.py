@@ -88,8 +88,8 @@ def test_bars_follow_their_distribution(size, baseline):
         ({"n_images": 0}, "n_images is 0: give a value above 0"),
         ({"n_counts": -1}, "n_counts is -1: give a value above 0"),
         ({"size": 0}, "size is 0: give a value above 0"),
-        ({"baseline": 1.5}, "baseline is 1.5: give a probability, from 0 to 1"),
-        ({"baseline": float("nan")}, "baseline is nan: give a probability, from 0 to 1"),
+        ({"baseline": 1.5}, "baseline is 1.5: give a probability from 0 to 1"),
+        ({"baseline": float("nan")}, "baseline is nan: give a probability from 0 to 1"),
     ],
 )
 def test_bars_name_bad_arguments(arguments, message):

@@ -128,7 +128,7 @@ def test_a_later_file_is_matched_by_name(save):
 def test_a_shorter_file_is_refused(save):
     source = open_source(save(TABLE))
     *_, (_, position) = source.batches()
-    with pytest.raises(ValueError, match="it has 2 rows, but 3 were read before"):
+    with pytest.raises(ValueError, match="has 2 rows, but 3 were read before"):
         read_all(open_source(save(TABLE.slice(0, 2)), schema=source.schema), start=position)
 
 

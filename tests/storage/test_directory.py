@@ -116,7 +116,7 @@ def test_a_broken_config_is_named(tmp_path, content):
 def test_what_is_no_run_is_named(tmp_path):
     with pytest.raises(RunError, match="no such run directory"):
         read_config(tmp_path / "nowhere")
-    with pytest.raises(RunError, match=r"is not a run directory, as it has no config\.json"):
+    with pytest.raises(RunError, match=r"not a run directory, as it has no config\.json"):
         read_config(tmp_path)
 
 
