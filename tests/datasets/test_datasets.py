@@ -252,7 +252,7 @@ def test_load_nytimes_reads_its_folder_or_the_files_that_are_named(tmp_path, mon
     other = load_nytimes(docword=tmp_path / "short.txt")
     assert other.counts.toarray().tolist() == [[0, 0], [3, 0]]
     with pytest.raises(
-        ValueError, match=r"words\.txt: 1 words for the 2 of .*short\.txt: give two"
+        ValueError, match=r"words\.txt: has 1 words, but there are 2 in .*short\.txt: give two"
     ):
         load_nytimes(tmp_path / "short.txt", tmp_path / "words.txt")
     monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path / "absent"))

@@ -61,7 +61,7 @@ class Reached(NamedTuple):
     schema: Schema | None = None
     """Schema of the records in its files."""
     inside: Inside | None = None
-    """Where in the next partition it stands; None: at its beginning."""
+    """Position in the next partition; None: at its beginning."""
 
 
 class Applied(NamedTuple):
@@ -70,7 +70,7 @@ class Applied(NamedTuple):
     partition: int
     name: str
     model: Any
-    """With the posterior; an estimator is the same object every time, changed by the next step."""
+    """With the posterior; an estimator is always the same object, changed by the next step."""
     stream: Stream
     """The posterior."""
     reached: Reached
