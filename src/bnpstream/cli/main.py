@@ -165,7 +165,7 @@ command(
     "Score records with a saved run: log predictive, perplexity, agreement with labels.",
     o.RUN,
     o.SOURCES,
-    Option("labels", Path, "File of true labels: one line per record.", "none"),
+    Option("labels", Path, "File with the true labels, one line per record.", "none"),
     Option("label_field", str, "Field or column with the true label of the record.", "none"),
     o.COARSE,
     o.AS_JSON,
@@ -190,11 +190,11 @@ command(
     "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
     Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
-    Option("top", int, "Show only this many of the largest topics.", "all", least=1),
+    Option("top", int, "Number of topics to show, largest first.", "all", least=1),
     Option(
         "per_topic",
         int,
-        "Show only this many of the largest clusters of each topic.",
+        "Number of clusters to show per topic, largest first.",
         "3; all with --json",
         least=1,
     ),
@@ -222,7 +222,8 @@ command(
     "serve",
     "serve",
     "Show a live page about a run in the browser; answer HTTP requests.\n\n"
-    "The server only reads the run directory, so it cannot disturb learning. "
+    "The server is a separate process that only reads the run directory, so it cannot disturb "
+    "learning. "
     "/metrics is for Prometheus; /openapi.json describes the API.",
     o.RUN,
     Option(

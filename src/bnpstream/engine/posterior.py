@@ -131,7 +131,7 @@ class Posterior(NamedTuple):
         return np.concatenate([np.exp(b[:, -1] - logsumexp(b, axis=1)) for b in blocks])
 
     def surprise(self, batch: Batch) -> Floats:
-        """Return how far each row's log predictive is below its expectation, in its spread."""
+        """Return how far log predictives are below their expectation, relative to their spread."""
         likelihood = self.model.likelihood
 
         def draw(**options: Any) -> Any:

@@ -35,7 +35,7 @@ MOST_ROWS, SCALE_ROWS = 500, 250
 HALVINGS = 4
 """Blocks end after 1/16, 1/8, 1/4, 1/2 and all of the rows."""
 FACTOR, STEPS, TOLL = 3.0, 6, 1.0
-"""Of the search for a scale. A larger one must gain this many nats per step."""
+"""Search for a scale: ratio, most scores, and nats per step that a larger scale must gain."""
 DOUBT = 3.0
 """Standard errors by which the chosen start may be behind the best one."""
 LEAST_ROWS = 40

@@ -466,7 +466,7 @@ class Stream:
             return None
         by_time, half_life = stamps is not None, float(self.settings.half_life)
         n_before = self.state.n_observations
-        if self.clock is None or self.clock.half_life != half_life:  # changed: start ticking anew
+        if self.clock is None or self.clock.half_life != half_life:  # changed: restart the ticks
             origin = float(n_before) if stamps is None else float(stamps[0])
             self.clock = Clock(half_life, by_time, origin, self.ticks_per_half_life)
         return self.clock.ticks(n_before, n_rows, stamps)

@@ -141,7 +141,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         """Return the stable ids of the topics, ascending; a topic is a group of clusters.
 
         The model stores topics after 1000, 4000, 16000... rows and when the stream ends. In
-        between, this attribute finds them anew, at most once while the rows grow by half. A topic
+        between, this attribute finds them again, at most once while the rows grow by half. A topic
         that is not stored yet may get another id when it is.
         """
         self._up_to_date()

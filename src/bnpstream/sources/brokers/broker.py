@@ -25,7 +25,7 @@ class Message(NamedTuple):
     value: bytes | None
     key: str | None = None
     time: float | None = None
-    """When it was sent, in seconds since 1970."""
+    """Time of the message, in seconds since 1970."""
     headers: Mapping[str, str] | None = None
 
 

@@ -88,7 +88,7 @@ class BrokerSource(Source):
         return self._patiently(self._broker.bounds, self._broker.connect) or []
 
     def _start_at(self, bounds: list[Bounds], start: Start, records: int) -> JSON:
-        """Return the position of the first or last message, with this many records before it."""
+        """Return the position where messages start, or end, with this many records before it."""
         last = [lane.before if start == "earliest" else lane.last for lane in bounds]
         return {"records": records, "last": last, "since": [self._lineage(start), records]}
 

@@ -121,7 +121,7 @@ class ByteReader:
             yield block
 
     def waiting(self) -> bool:
-        """Return whether `read` would have to wait."""
+        """Return whether `read` would return, or fail, at once."""
         if not self._ahead and self._unpacker is not None:
             try:
                 self._ahead = self._unpacker.take()
