@@ -74,7 +74,7 @@ class Absorption(NamedTuple):
     """Results for the rows absorbed by one call."""
 
     absorbed: Absorbed
-    """Of every row, those that had waited in the prefix first; rows of weight zero are left out."""
+    """Results per row, those that had waited in the prefix first; without rows of weight zero."""
     places: NDArray[np.intp]
     """Position of each of these rows among all rows to be absorbed."""
     n_waited: int

@@ -109,9 +109,9 @@ class StreamingMixture(StreamEstimator):
         Forget: a row counts half after this many further rows or, with `timestamps`, after this
         much time, and a quarter after twice as much. Forgetting happens in 64 small steps per
         half-life, at fixed row counts or times, whatever the calls. A cluster left with less mass
-        than `prune_threshold` is retired. The prior counts what all rows still weigh. Rows in a
-        window, or of several passes, are revisited with their current weight, unless that is below
-        `prune_threshold`. None never forgets.
+        than `prune_threshold` is retired. The prior counts all rows at their current weight. Rows
+        in a window, or of several passes, are revisited with their current weight, unless that is
+        below `prune_threshold`. None never forgets.
     staleness : int
         s: absorb blocks of `block_rows` rows, s + 1 blocks in parallel, each starting from the
         posterior before the first of them. New clusters that several blocks opened for the same
