@@ -1,7 +1,7 @@
-"""Fields of records of settings, and what people are told of them.
+"""Options: fields of settings classes, with their help texts.
 
-A record of settings is a dataclass. It is the only place that knows the names, types, defaults and
-explanations of its settings: the command line, files of settings and models are made from it.
+A settings class is a dataclass, and the only place that knows the names, types, defaults and help
+texts of its settings; the command line, settings files and models are derived from it.
 """
 
 import dataclasses
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 
 class Told(NamedTuple):
-    """What people are told of a setting."""
+    """Help about a setting."""
 
     help: str
     default: str | None
-    """What its absence comes to, where None stands for that."""
+    """The default in words, if the value is None by default."""
     least: float | None
     flag: str | None
-    """Of the command line, where that is not the name."""
+    """Flag on the command line, if it differs from the name."""
 
 
 def option(
@@ -27,5 +27,5 @@ def option(
     least: float | None = None,
     flag: str | None = None,
 ) -> Any:
-    """Return a field with a value that it has unless it is given, and with what `Told` says."""
+    """Return a dataclass field with a default value and the help in `Told`."""
     return dataclasses.field(default=value, metadata={"told": Told(help, default, least, flag)})

@@ -1,21 +1,21 @@
-"""Text of others made harmless: what controls a terminal or a page is shown instead of obeyed."""
+"""Makes foreign text harmless: control characters are shown instead of obeyed."""
 
 import re
 from typing import Any
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
-"""C0 but tabs and line ends, DEL, C1, and what changes the direction of text."""
+"""C0 except tabs and line ends, DEL, C1, and characters that change the direction of text."""
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _CONTROL_OR_SPACE = re.compile(f"[{_CONTROLS}\t\n]")
 
 
 def visible(value: Any, *, in_line: bool = False) -> str:
-    r"""Return a text in which control characters are written as escapes.
+    r"""Return a text with control characters written as escapes.
 
     Parameters
     ----------
     value : object
-        A text, or what else is to be shown.
+        A text, or anything else to be shown.
     in_line : bool
         Whether tabs and line ends are escaped too.
 

@@ -1,4 +1,4 @@
-"""What your own priors and likelihoods are made of: one stable place to import it from.
+"""The building blocks of your own priors and likelihoods: one stable place to import from.
 
 `docs/extending.md` shows how; ``bnpstream.testing`` checks the laws.
 """

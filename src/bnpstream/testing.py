@@ -1,6 +1,6 @@
 """Law checks for priors and likelihoods: run them on your own classes.
 
-Each check raises AssertionError with the law it saw broken and the numbers.
+A check raises AssertionError with the law that is broken and the numbers.
 """
 
 from typing import Any
@@ -32,13 +32,13 @@ def check_prior(prior: Prior) -> None:
 
     Partition probabilities sum to one, are symmetric, and give the predictive rule, the expected
     number of clusters and the samples; weights for soft counts are normalised and reduce to the
-    rule for hard ones; a compiled twin says the same. For a normalized random measure also: its
-    two functions belong together, and the mode of log U is one and moves up with n.
+    rule for hard ones; a compiled twin agrees. For a normalized random measure also: phi and
+    kappa_m belong together, and the mode of log U is a mode and increases with n.
 
     Parameters
     ----------
     prior : Prior
-        What to check.
+        Prior to check.
 
     Examples
     --------
@@ -61,21 +61,21 @@ def check_prior(prior: Prior) -> None:
 def check_likelihood(likelihood: Likelihood, X: Any) -> None:
     """Check that a likelihood obeys the laws of a conjugate exponential family.
 
-    The score of a row follows from the normaliser, from non-empty clusters and soft weights; the
-    order of rows does not matter; a zero row is the prior; the normaliser is convex; encoding is
-    row by row; rows that are drawn can be encoded and follow the scores; a compiled twin says the
-    same. Where the class does not say how rows are drawn, the last but one is left out. log h(x)
-    is the same for all clusters: nothing here can tell whether it is right.
+    Scores follow from the normaliser, for non-empty clusters and soft weights; the order of rows
+    does not matter; a zero row is the prior; the normaliser is convex; rows are encoded
+    independently; sampled rows can be encoded and follow the scores; a compiled twin agrees. If the
+    class cannot be sampled, that law is left out. log h(x) is the same for all clusters, so no
+    check here can tell whether it is right.
 
-    Scores of a `latent` family are its own: neither the first nor the second is asked of it. What a
-    row adds to a cluster depends on that cluster alone, and taken out again it leaves nothing.
+    A `latent` family defines its own scores, so the first two laws are not required of it. What a
+    row adds to a cluster must depend only on that cluster, and removing it must leave nothing.
 
     Parameters
     ----------
     likelihood : Likelihood
-        What to check.
+        Likelihood to check.
     X : array-like or sparse
-        At least six valid rows, not all alike.
+        At least six valid rows, not all equal.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _check_samples(prior: Prior) -> None:
 
 
 def _soft_masses(seed: int, n: int = 30, clusters: int = 4) -> tuple[Floats, Floats]:
-    """Return masses and log vacancies of n rows with responsibilities drawn at random."""
+    """Return masses and log vacancies of n rows with random responsibilities."""
     rng = np.random.default_rng(seed)
     responsibilities = rng.dirichlet(np.full(clusters, 0.3), size=n)
     responsibilities = np.minimum(responsibilities, 1.0 - 2.0**-53)
@@ -156,7 +156,9 @@ def _check_weights(prior: Prior) -> None:
         auxiliary = prior.solve_auxiliary(masses, log_vacancy, n, np.nan)
         log_weights = prior.log_weights(masses, log_vacancy, n, auxiliary)
         _close("weights must sum to one", np.exp(log_weights).sum(), 1.0)
-        assert log_weights.shape == (masses.size + 1,), "one weight a cluster and one for a new one"
+        assert log_weights.shape == (masses.size + 1,), (
+            "one weight per cluster, and one for a new one"
+        )
         masses[0] = 0.5 * prior.smallest_mass
         if prior.smallest_mass > 0:
             dead = prior.log_weights(masses, log_vacancy, n, auxiliary)
@@ -262,7 +264,7 @@ def _check_encoding(likelihood: Likelihood, X: Any, batch: Batch) -> None:
 
 
 def _soft_clusters(likelihood: Likelihood, batch: Batch) -> Floats:
-    """Return statistics of three non-empty clusters and of an empty one."""
+    """Return statistics of three non-empty clusters and an empty one."""
     rng = np.random.default_rng(2)
     responsibilities = rng.dirichlet(np.ones(3), size=len(batch))
     statistics = np.zeros((4, batch.n_statistics))
@@ -283,7 +285,7 @@ def _sum(likelihood: Likelihood, statistics: Floats, share: float, others: Float
 def _check_scores(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
     rows = _dense(batch)
     by_default = type(likelihood).contributions is Likelihood.contributions
-    assert by_default, "contributions are asked of a family only if it is latent"
+    assert by_default, "only latent families may override contributions"
     for i in range(min(len(batch), 6)):
         score = likelihood.log_predictive(statistics, batch.row(i))
         after = likelihood.log_marginal(_sum(likelihood, statistics, 1.0, rows[i]))
@@ -300,12 +302,12 @@ def _check_scores(likelihood: Likelihood, batch: Batch, statistics: Floats) -> N
 
 
 def _check_contributions(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
-    """Check that a cluster's score and what a row adds to it depend on this cluster alone."""
+    """Check that a cluster's score and a row's contribution depend on this cluster alone."""
     family = type(likelihood)
     assert not likelihood.paired, "statistics of a latent family cannot be paired"
     for name in ("contributions", "log_predictive"):
         own = getattr(family, name) is not getattr(Likelihood, name)
-        assert own, f"{family.__name__} is latent and has no {name} of its own"
+        assert own, f"{family.__name__} is latent but does not define {name}"
     slots = np.arange(len(statistics))
     for i in range(min(len(batch), 6)):
         row, before = batch.row(i), statistics.copy()
@@ -314,7 +316,7 @@ def _check_contributions(likelihood: Likelihood, batch: Batch, statistics: Float
         shape = (slots.size, row.values.size)
         assert lines.shape == shape, f"contributions must be {shape}, not {lines.shape}"
         assert np.isfinite(lines).all(), "contributions must be finite"
-        assert scores.shape == slots.shape, "log_predictive must be one number a cluster"
+        assert scores.shape == slots.shape, "log_predictive must be one number per cluster"
         assert np.isfinite(scores).all(), "log_predictive must be finite"
         for k in slots:
             alone = likelihood.contributions(statistics[[k]], row, np.zeros(1, np.int64))
@@ -324,11 +326,11 @@ def _check_contributions(likelihood: Likelihood, batch: Batch, statistics: Float
             score = likelihood.log_predictive(statistics[[k]], row)
             _close("log_predictive must depend on the cluster alone", score[0], scores[k])
         lines[:] = 0.0
-        _close("contributions must be no view of the statistics", statistics, before, 0)
+        _close("contributions must not be a view of the statistics", statistics, before, 0)
 
 
 def _check_taking_out(likelihood: Likelihood, batch: Batch) -> None:
-    """Check that nothing is left of a pass when every row is taken out again."""
+    """Check that nothing is left of a pass after every row is removed."""
     model, sites = Model(dirichlet_process(), likelihood), SiteBuffer(len(batch))
     state = adf.init(model, batch.n_statistics)
     for _ in visit(model, state, batch, SiteBuffer(), sites, adf.Settings(0.1, 1e-4), None):
@@ -358,29 +360,29 @@ def _check_means(likelihood: Likelihood, statistics: Floats) -> None:
         means = likelihood.posterior_mean(statistics)
     except NotImplementedError:
         return
-    assert means.shape[0] == len(statistics), "one posterior mean a cluster"
+    assert means.shape[0] == len(statistics), "posterior_mean must give one mean per cluster"
     assert np.isfinite(means).all(), "posterior means must be finite"
 
 
 def _check_rows_drawn(likelihood: Likelihood, batch: Batch, statistics: Floats) -> None:
-    """Check rows drawn from two clusters against their scores in these.
+    """Check rows drawn from two clusters against their scores.
 
-    With half of the rows from p and half from r, the mean of p / (p/2 + r/2) is the integral of p:
-    one. It is within [0, 2], so a thousand rows tell; log h(x) cancels.
+    With half of the rows from p and half from r, the mean of p / (p/2 + r/2) is the integral of p,
+    which is one. It lies in [0, 2], so a thousand rows suffice; log h(x) cancels.
     """
     rng = np.random.default_rng(3)
     try:
         drawn = likelihood.encode(likelihood.sample(statistics, rng))
     except NotImplementedError:
         return
-    assert len(drawn) == len(statistics), "sample must draw one row a cluster"
+    assert len(drawn) == len(statistics), "sample must draw one row per cluster"
     assert drawn.n_statistics == batch.n_statistics, "sampled rows must have the data's columns"
     half = FREQUENCY_DRAWS // 4
     for pair in ([0, 1], [0, 3], [1, 3]):
         chosen = np.repeat(statistics[pair], half, axis=0)
         drawn = likelihood.encode(likelihood.sample(chosen, rng))
         if drawn.has_gaps:
-            return  # what came out as missing, a label never seen, has no score
+            return  # missing cells and unknown labels have no score
         rows = (drawn.row(i) for i in range(len(drawn)))
         scores = np.array([likelihood.log_predictive(statistics[pair], row) for row in rows])
         parts = (2.0 * expit(scores[:, 0] - scores[:, 1])).reshape(2, half)
@@ -408,7 +410,7 @@ def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
         pass
     reference = log_joint(model, state, batch, None)
     compiled = log_joint(model, state, batch, model.kernel_arguments(batch))
-    # A difference of normalisers has the rounding of these.
+    # A difference of normalisers has their rounding errors.
     rounding = 1e-15 * float(np.abs(likelihood.log_normalizer(state.statistics)).max())
     _close("compiled scores", compiled, reference, 1e-10 + 10.0 * rounding)
     if likelihood.latent:
@@ -416,7 +418,7 @@ def _check_compiled_likelihood(likelihood: Likelihood, batch: Batch) -> None:
 
 
 def _check_compiled_contributions(model: Model, state: MixtureState, batch: Batch) -> None:
-    """Check that rows add by compiled loops what they add by the reference."""
+    """Check that compiled loops add the same for each row as the reference."""
     for i in range(len(batch)):
         row, part = batch.row(i), batch.part(i, i + 1)
         sites, before = SiteBuffer(1), state.copy()

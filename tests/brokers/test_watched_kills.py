@@ -26,7 +26,7 @@ def test_a_page_that_is_open_ends_with_what_is_true(browser, tmp_path):
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(served.address)
-        assert page.locator("#state").inner_text() == "nothing learnt so far"
+        assert page.locator("#state").inner_text() == "nothing learnt yet"
         check_kills(
             own, tmp_path, "heard", 3, seed=2, watch=lambda: page.locator("#state").inner_text()
         )

@@ -231,7 +231,7 @@ def test_fit_labels_rows_by_clusters_that_are_there():
             "max_memory must be a number of bytes, or a size such as .* got 'lots'",
         ),
         ({"max_memory": 0}, "max_memory must be a number of bytes, .* got 0"),
-        ({"max_memory": "10kB"}, "max_memory is 10,000 bytes, but .* 301 statistics takes"),
+        ({"max_memory": "10kB"}, "max_memory is 10,000 bytes, but with 301 statistics"),
     ],
 )
 def test_impossible_budgets_are_refused(options, message):
@@ -240,7 +240,7 @@ def test_impossible_budgets_are_refused(options, message):
 
 
 def test_a_budget_for_less_than_two_clusters_is_an_error():
-    with pytest.raises(ValueError, match="max_memory is 9,000 bytes, but a posterior"):
+    with pytest.raises(ValueError, match="max_memory is 9,000 bytes, but with"):
         mixture(max_memory=9_000).partial_fit(WIDE[:200])
 
 
@@ -274,7 +274,7 @@ def test_a_budget_of_memory_does_not_notice_that_it_was_saved(options, tmp_path)
 
 def test_too_little_memory_is_refused_before_anything_is_learnt():
     counts = synthetic_corpus(80, 40, 20.0, 10.0, PitmanYor(3.0, discount=0.3), seed=1).counts
-    with pytest.raises(ValueError, match="max_memory is 24,000 bytes, but a posterior of rows"):
+    with pytest.raises(ValueError, match="max_memory is 24,000 bytes, but with"):
         StreamingMixture(max_memory="24kB", prefix_rows=50).fit(counts)
 
 

@@ -95,7 +95,7 @@ def test_evaluate_needs_a_label_for_every_record(fitted, texts, tmp_path):
     for n in (2, 401, 403):
         (tmp_path / "labels.txt").write_text("1\n" * n)
         message = run("evaluate", fitted, texts, "--labels", tmp_path / "labels.txt", code=1)
-        assert f"there are {n} labels for 402 records" in message
+        assert f"got {n} labels for 402 records" in message
 
 
 def test_predict_gives_positions_and_stable_ids(fitted, texts):
@@ -118,8 +118,8 @@ def test_labels_may_be_in_the_records(fitted, texts, tmp_path):
         "schema": by_file["schema"] | {"fields": {"text": "text", "label": "about"}}
     }
     message = run("evaluate", fitted, texts, "--label-field", "abut", code=1)
-    assert "has no valid record" in message
-    assert "line 1: no string or whole number in the field 'abut'" in message
+    assert "no valid records" in message
+    assert "line 1: the id 'abut' is not a string or a whole number" in message
     both = ("--label-field", "about", "--labels", texts.parent / "labels.txt")
     assert "give one of them" in run("evaluate", fitted, texts, *both, code=2)
     plain = tmp_path / "plain.txt"
@@ -181,7 +181,7 @@ def test_clusters_are_described_by_their_words(fitted):
     assert "weight" in run("clusters", fitted, "--top", "1")
     assert "record" in run("clusters", fitted, "--id", found[0]["id"])
     for never in ("999", "-1"):
-        assert "no cluster had this id" in run("clusters", fitted, "--id", never, code=1)
+        assert "no cluster ever had this id" in run("clusters", fitted, "--id", never, code=1)
 
 
 def test_clusters_are_merged_to_look_at(texts, tmp_path):
@@ -290,7 +290,7 @@ def test_texts_are_told_apart_when_words_are_hashed(texts, tmp_path):
 
 def test_a_run_that_is_being_written_says_so(tmp_path):
     begun = RunWriter.create(tmp_path / "run", {"source": {}, "schema": {}, "model": {}})
-    message = f"process {os.getpid()} is writing the run: wait"
+    message = f"process {os.getpid()} is writing to the run: wait"
     with begun, pytest.raises(RunError, match=message):
         read_checkpoint(tmp_path / "run")
     with pytest.raises(RunError, match="stopped before the first one: continue with --resume"):

@@ -88,8 +88,8 @@ def test_bars_follow_their_distribution(size, baseline):
         ({"n_images": 0}, "n_images is 0: give a value above 0"),
         ({"n_counts": -1}, "n_counts is -1: give a value above 0"),
         ({"size": 0}, "size is 0: give a value above 0"),
-        ({"baseline": 1.5}, "baseline is 1.5: give a probability, from 0 to 1"),
-        ({"baseline": float("nan")}, "baseline is nan: give a probability, from 0 to 1"),
+        ({"baseline": 1.5}, "baseline is 1.5: give a probability from 0 to 1"),
+        ({"baseline": float("nan")}, "baseline is nan: give a probability from 0 to 1"),
     ],
 )
 def test_bars_name_bad_arguments(arguments, message):
@@ -252,7 +252,7 @@ def test_load_nytimes_reads_its_folder_or_the_files_that_are_named(tmp_path, mon
     other = load_nytimes(docword=tmp_path / "short.txt")
     assert other.counts.toarray().tolist() == [[0, 0], [3, 0]]
     with pytest.raises(
-        ValueError, match=r"words\.txt: 1 words for the 2 of .*short\.txt: give two"
+        ValueError, match=r"words\.txt: has 1 words, but there are 2 in .*short\.txt: give two"
     ):
         load_nytimes(tmp_path / "short.txt", tmp_path / "words.txt")
     monkeypatch.setenv("BNPSTREAM_DATA", str(tmp_path / "absent"))

@@ -317,7 +317,7 @@ def test_a_wrong_hash_is_named_and_nothing_is_kept(data):
     hashes = [hashlib.sha256(body).hexdigest() for body in (wrong, WHOLE)]
     assert str(found.value).startswith(
         f"{DOCWORD} from {served.url}{DOCWORD}: its sha256 is {hashes[0]}, expected {hashes[1]}: "
-        "what was downloaded is deleted; fetch again, and if that fails alike, give the address"
+        "what was downloaded is deleted; fetch again; if that fails too, give the address"
     )
     assert not (data / "kos").exists()
 

@@ -133,13 +133,19 @@ def test_entries_that_are_zero_or_double_are_not_documents():
 
 
 def test_nothing_left_is_an_error():
-    with pytest.raises(ValueError, match=r"no word is left of 2: none is in at least 20 documents"):
+    with pytest.raises(
+        ValueError, match=r"none of the 2 words remains: none is in at least 20 documents"
+    ):
         prune_corpus(columns(100, 19, 91))
-    with pytest.raises(ValueError, match=r"no word is left of 1.*those of drop apart: allow more"):
+    with pytest.raises(
+        ValueError, match=r"none of the 1 words .*apart from those in drop: allow more"
+    ):
         prune_corpus(columns(100, 50), drop=["w0"])
-    with pytest.raises(ValueError, match=r"no document is left of 100: the longest has 20 of the"):
+    with pytest.raises(
+        ValueError, match=r"none of the 100 documents remains: the longest has 20 of the"
+    ):
         prune_corpus(columns(100, 50), min_words=21)
-    with pytest.raises(ValueError, match="no word is left of 3"):
+    with pytest.raises(ValueError, match="none of the 3 words remains"):
         prune_corpus(Dataset(sparse.csr_array((0, 3), dtype=np.int64), None, None))
 
 

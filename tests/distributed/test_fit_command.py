@@ -282,7 +282,7 @@ def test_the_scheduler_is_killed(files, shared, address, tmp_path):
         cluster.communicate()
     complaints = process.communicate()[1]
     assert process.returncode == 1
-    assert complaints.startswith("error: the scheduler cannot be reached any more")
+    assert complaints.startswith("error: the scheduler can no longer be reached")
     assert "continue with --resume" in complaints
     assert complaints.count("\n") == 1
     assert partitions(out)["done"] < N_FILES
@@ -349,7 +349,7 @@ def test_a_parquet_file_is_cut_at_its_row_groups(address, tmp_path):
     assert state(tmp_path / "many") == state(tmp_path / "one")
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=40)
     message = run(*given, *more, "--resume", code=1)
-    assert "has 10 partitions, and had 8 when the run was saved" in message
+    assert "has 10 partitions, but had 8 when the run was saved" in message
 
 
 def test_what_reads_a_run_reads_this_one(files, shared, tmp_path):

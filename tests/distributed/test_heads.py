@@ -202,7 +202,7 @@ def test_a_partition_that_is_another_one_the_second_time_is_rejected(client, row
     result = fit_stream(client, [rows[:1000]], model, start=reached)
     assert (result.n_rows, result.unread) == (0, ["partition 0"])
     assert (
-        f"{READ_ROWS} records of it were absorbed, and now it has 1000" in result.rejects[0].reason
+        f"{READ_ROWS} of its records were absorbed, but now it has 1000" in result.rejects[0].reason
     )
 
 

@@ -146,7 +146,7 @@ def test_a_lost_scheduler_leaves_the_posterior_of_the_last_partition():
         while next(stream).partition < 4:
             pass
         cluster.close()
-        with pytest.raises(StreamError, match="the scheduler cannot be reached") as caught:
+        with pytest.raises(StreamError, match="the scheduler can no longer be reached") as caught:
             list(stream)
         client.close()
     reached = caught.value.reached
@@ -279,7 +279,7 @@ def test_what_staleness_does_not_go_with(client, settings):
 def test_bad_arguments(client):
     with pytest.raises(ValueError, match="staleness must be a whole number >= 0, got -1"):
         fit_stream(client, blocks(), learning(), staleness=-1)
-    with pytest.raises(TypeError, match="one matrix: give a list of blocks"):
+    with pytest.raises(TypeError, match="a single matrix: give a list of blocks"):
         fit_stream(client, corpus(), learning())
     with pytest.raises(ValueError, match="rechunk"):
         fit_stream(client, array.ones((10, 4), chunks=(5, 2)), learning())

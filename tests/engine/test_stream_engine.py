@@ -97,7 +97,7 @@ def test_phases_follow_one_another():
     assert stream.n_rows == stream.answering.state.n_observations == 5
     assert stream.answering is stream.answering
     assert stream.answering is not stream
-    with pytest.raises(ValueError, match="no row has been absorbed"):
+    with pytest.raises(ValueError, match="no rows have been absorbed"):
         assert stream.state
     absorption = stream.absorb(NUMBERS[5:30])
     assert stream.phase is Phase.RUNNING

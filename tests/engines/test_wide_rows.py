@@ -357,7 +357,7 @@ def test_sites_can_be_refined():
     assert bits(model.state_) == bits(again.state_)
     other = counts.tolil()
     other[0, 0] += 1
-    with pytest.raises(ValueError, match="these are others"):
+    with pytest.raises(ValueError, match="these are different"):
         model.refine(other.tocsr())
 
 

@@ -52,7 +52,7 @@ def test_a_row_without_direction_is_named(model, vectors):
 
 def test_other_families_have_no_cosines(vectors):
     other = StreamingMixture(likelihood="spherical").fit(vectors)
-    with pytest.raises(ValueError, match="cosines are of directions"):
+    with pytest.raises(ValueError, match="cosines need directions"):
         other.cosine(vectors)
 
 
@@ -96,7 +96,7 @@ def test_examples_in_frames_are_the_closest_rows(vectors, model):
 
 def test_texts_have_no_near_duplicates_by_cosine():
     model = DocumentMixture().fit(["rain and wind", "stock and bond"] * 30)
-    with pytest.raises(ValueError, match="cosines are of directions"):
+    with pytest.raises(ValueError, match="cosines need directions"):
         model.near_duplicates(["rain"])
 
 

@@ -234,7 +234,7 @@ def test_pickles_carry_on_alike():
         ([{"b": 0.5}], r"document 0, word 'b' is 0.5: a count cannot be a fraction"),
         ([{"b": math.nan}], r"document 0, word 'b' is nan: NaN is not a count"),
         ([{"b": "two"}], r"document 0, word 'b' is 'two': counts must be numbers"),
-        ([["a", ["b"]]], r"document 0 holds what cannot be a word"),
+        ([["a", ["b"]]], r"document 0 contains something that cannot be a word"),
         ([["a"], 7], r"document 1 must be a list of words or a dict of counts, got 7"),
     ],
 )

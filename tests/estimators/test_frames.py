@@ -206,8 +206,8 @@ def test_a_likelihood_given_in_mid_stream_takes_over():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ("gaussian", "'gaussian' is to be learnt from the first rows.*call fit"),
-        (DiagonalGaussian(), "is to be learnt from the first rows.*call fit"),
+        ("gaussian", "'gaussian' must be learnt from the first rows.*call fit"),
+        (DiagonalGaussian(), "must be learnt from the first rows.*call fit"),
         (Gaussian(mean=[0.0] * 2, covariance=np.eye(2)), "needs other statistics.*call fit"),
         (DiagonalGaussian(mean=[0.0], variance=[1.0]), "needs other statistics.*call fit"),
         (Poisson(mean=[1.0] * 3), "needs other statistics.*call fit"),

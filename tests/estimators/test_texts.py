@@ -176,7 +176,7 @@ def test_texts_and_columns_are_not_mixed_up():
     with pytest.raises(ValueError, match="X is a matrix of numbers"):
         StreamingMixture(engine="reference", prefix_rows=20).fit(rows).predict(table)
     fitted = StreamingMixture(engine="reference").fit(np.random.default_rng(1).normal(size=(9, 3)))
-    with pytest.raises(ValueError, match="holds texts, but the rows so far had columns"):
+    with pytest.raises(ValueError, match="holds texts, but earlier rows had columns"):
         fitted.predict(rows)
     assert fitted.fit(rows).n_clusters_ > 0
     assert not hasattr(fitted, "n_features_in_")

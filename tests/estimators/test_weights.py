@@ -199,7 +199,7 @@ def test_refining_with_other_weights_is_refused():
     model = mixture("diagonal", keep_sites=True).fit(rows, sample_weight=weights)
     before = bits(model.state_)
     for other in (None, weights[::-1]):
-        with pytest.raises(ValueError, match=r"with the weights they had; these are others"):
+        with pytest.raises(ValueError, match=r"with the same weights; these are different"):
             model.refine(rows, sample_weight=other)
     assert bits(model.state_) == before
 
@@ -210,8 +210,8 @@ def test_refining_with_other_weights_is_refused():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(5), r"one number per row, 6, got an array of shape \(5,\)"),
-        (np.ones((6, 1)), r"one number per row, 6, got an array of shape \(6, 1\)"),
+        (np.ones(5), r"one number per row \(6\), but its shape is \(5,\)"),
+        (np.ones((6, 1)), r"one number per row \(6\), but its shape is \(6, 1\)"),
         ([1, 1, -0.5, 1, 1, 1], r"sample_weight\[2\] must be finite and >= 0, got -0\.5"),
         ([1, 1, 1, np.nan, 1, 1], r"sample_weight\[3\] must be finite and >= 0, got nan"),
         ([1, np.inf, 1, 1, 1, 1], r"sample_weight\[1\] must be finite and >= 0, got inf"),

@@ -109,12 +109,12 @@ class Undeclared(Scaled):
 @pytest.mark.parametrize(
     ("broken", "law"),
     [
-        (Plain, "no contributions of its own"),
-        (Unscored, "no log_predictive of its own"),
+        (Plain, "latent but does not define contributions"),
+        (Unscored, "latent but does not define log_predictive"),
         (Short, "contributions must be"),
         (Crowded, "depend on the cluster alone"),
         (Endless, "must be finite"),
-        (Undeclared, "only if it is latent"),
+        (Undeclared, "only latent families"),
     ],
 )
 def test_a_broken_family_is_told_what_is_wrong(broken, law):
@@ -400,7 +400,7 @@ def test_contributions_that_cannot_be_are_refused(name, spoil):
     arrays = window_arrays(model.window_)
     full = f"window.contributions.{name}"
     arrays[full] = spoil(arrays[full])
-    with pytest.raises(ValueError, match="cannot be what was saved"):
+    with pytest.raises(ValueError, match="is not valid"):
         window_from(arrays, model.likelihood_, model.state_, keep_rows=True)
 
 

@@ -33,7 +33,7 @@ def test_two_methods_are_enough():
     assert model.predict(X).shape == truth.shape
     with pytest.raises(NotImplementedError, match=r"posterior_mean\(statistics\)"):
         _ = model.means_
-    with pytest.raises(NotImplementedError, match=r"Waits does not say how rows are drawn"):
+    with pytest.raises(NotImplementedError, match=r"Waits does not define how to draw rows"):
         model.sample(2)
     with pytest.raises(ValueError, match="no compiled engine"):
         StreamingMixture(PRIOR, Waits(), engine="compiled").fit(X)

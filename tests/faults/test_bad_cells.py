@@ -74,13 +74,13 @@ BAD_CELLS = [
     *((name, -np.inf, r"row 3, column 1 is -inf: cells must be numbers") for name in NUMBERS),
     *((name, 1e200, r"row 3, column 1 is 1e\+200: .*up to 1e\+100") for name in NUMBERS),
     *((name, "tall", r"row 3, column 1 is 'tall': X must hold numbers") for name in NUMBERS),
-    ("gaussian", np.nan, r"row 3, column 1 is missing \(NaN\).*every cell; DiagonalGaussian"),
-    ("gaussian", None, r"row 3, column 1 is missing \(NaN\).*every cell; DiagonalGaussian"),
-    ("poisson", -1.0, r"row 3, column 1 is -1\.0: Poisson columns are whole numbers >= 0"),
-    ("poisson", 0.5, r"row 3, column 1 is 0\.5: Poisson columns are whole numbers >= 0"),
+    ("gaussian", np.nan, r"row 3, column 1 is missing \(NaN\).*all cells; DiagonalGaussian"),
+    ("gaussian", None, r"row 3, column 1 is missing \(NaN\).*all cells; DiagonalGaussian"),
+    ("poisson", -1.0, r"row 3, column 1 is -1\.0: Poisson columns must be whole numbers >= 0"),
+    ("poisson", 0.5, r"row 3, column 1 is 0\.5: Poisson columns must be whole numbers >= 0"),
     ("poisson", 2.0**60, r"row 3, column 1 is 1\.15.*e\+18: Poisson columns"),
     ("poisson", np.inf, r"row 3, column 1 is inf"),
-    ("bernoulli", 2.0, r"row 3, column 1 is 2\.0: Bernoulli columns are 0 or 1, False or True"),
+    ("bernoulli", 2.0, r"row 3, column 1 is 2\.0: Bernoulli columns must be 0 or 1, False or True"),
     ("bernoulli", 0.5, r"row 3, column 1 is 0\.5: Bernoulli columns"),
     ("bernoulli", "yes", r"row 3, column 1 is 'yes': X must hold numbers"),
 ]
@@ -177,11 +177,11 @@ SQUARE = [[1.0, 0.0], [0.0, 1.0]]
         (lambda: Gaussian(covariance=SQUARE, degrees=3.0), r"degrees must be > 3, got 3\.0"),
         (lambda: Gaussian(mean=[0.0, np.nan]), "mean must be finite, got nan"),
         (lambda: Gaussian(mean=["a"]), r"mean must be numbers, got \['a'\]"),
-        (lambda: Gaussian(mean=0.0), "mean must be one number a column"),
+        (lambda: Gaussian(mean=0.0), "mean must be one number per column"),
         (lambda: Gaussian(mean_strength=0.0), r"mean_strength must be > 0, got 0\.0"),
         (lambda: DiagonalGaussian(degrees=2.0), r"degrees must be > 2, got 2\.0"),
         (lambda: DiagonalGaussian(variance=[1.0, 0.0]), r"variance must be > 0, got 0\.0"),
-        (lambda: DiagonalGaussian(mean=[0.0], variance=[1.0, 1.0]), "one number a column"),
+        (lambda: DiagonalGaussian(mean=[0.0], variance=[1.0, 1.0]), "one number per column"),
         (lambda: SphericalGaussian(variance=[1.0, 2.0]), r"variance must be one number, got \[1"),
         (lambda: SphericalGaussian(variance=-1.0), r"variance must be > 0, got -1\.0"),
         (lambda: Poisson(mean=[0.0]), r"mean must be > 0, got 0\.0"),
@@ -208,7 +208,7 @@ def test_bad_parameters_are_refused_when_given(build, message):
     ("columns", "message"),
     [
         (["size", "weight"], "part 'a': X has no column 'weight'; it has 'size', 'label'"),
-        ([0, 2], "part 'a': there is no column 2: X has 2 columns"),
+        ([0, 2], "part 'a': X has no column 2; it has 2"),
     ],
 )
 def test_a_product_says_which_column_it_lacks(columns, message):
@@ -223,7 +223,7 @@ def test_a_product_says_which_column_it_lacks(columns, message):
 
 @pytest.mark.parametrize("family", [Gaussian(), DiagonalGaussian(), Poisson(), Bernoulli()])
 def test_a_family_that_is_still_open_says_so(family):
-    with pytest.raises(ValueError, match=r"leaves its base measure open: call informed\(X\)"):
+    with pytest.raises(ValueError, match=r"has no base measure yet: call informed\(X\)"):
         family.encode(TRUTHS)
     with pytest.raises(ValueError, match=r"call informed\(X\) with some rows"):
         Automatic().encode(TRUTHS)

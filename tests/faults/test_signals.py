@@ -96,7 +96,7 @@ def test_stream_closes_cleanly_when_nobody_reads_on(tmp_path):
     process.stdout.close()
     errors = process.stderr.read().decode()
     assert process.wait(SOON) == 130
-    assert "the reader of the output has gone" in errors
+    assert "the output was closed by its reader" in errors
     assert "Traceback" not in errors
     process.stderr.close()
 

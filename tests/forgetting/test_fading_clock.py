@@ -206,8 +206,8 @@ def test_a_half_life_must_be_a_number_above_zero(value):
         ([0.0, np.nan, 1.0], r"row 1, its timestamp is nan"),
         ([0.0, 1.0, np.inf], r"row 2, its timestamp is inf"),
         (np.array(["2024-01-01", "NaT", "2024-01-02"], "datetime64[D]"), r"row 1.* NaT"),
-        ([0.0, 1.0], r"one per row, 3, got an array of shape \(2,\)"),
-        (5.0, r"one per row, 3"),
+        ([0.0, 1.0], r"one time per row \(3\), but their shape is \(2,\)"),
+        (5.0, r"one time per row \(3\)"),
         (["a", "b", "c"], "numbers or datetime64"),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_stream_goes_by_rows_or_by_time():
 
 def test_refine_says_which_rows_have_faded_away():
     model = mixture("dp", half_life=10, keep_sites=True).partial_fit(ROWS)
-    with pytest.raises(ValueError, match="rows count for less than prune_threshold"):
+    with pytest.raises(ValueError, match="rows now count for less than prune_threshold"):
         model.refine(ROWS)
     family, rows = KINDS["gaussian"]
     model = mixture("dp", family, half_life=60, keep_sites=True).partial_fit(rows)

@@ -242,7 +242,7 @@ def test_strengths_that_cannot_be(bad):
 
 
 def test_what_is_open_is_named():
-    with pytest.raises(ValueError, match='document_strength="learn" is to be learnt'):
+    with pytest.raises(ValueError, match='document_strength="learn" is not learnt yet'):
         BurstyMultinomial(0.5).log_predictive(
             np.zeros((1, 3)), DirichletMultinomial(0.5).encode([[1, 2]]).row(0)
         )

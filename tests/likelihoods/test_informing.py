@@ -147,7 +147,7 @@ def test_what_a_user_gives_is_kept():
     np.testing.assert_array_equal(given.mean, found.mean)
     assert given.mean_strength == found.mean_strength(np.array([4.0, 9.0]))
     assert DiagonalGaussian(mean_strength=0.5).informed(rows).mean_strength == 0.5
-    with pytest.raises(ValueError, match="one number a column"):
+    with pytest.raises(ValueError, match="one number per column"):
         DiagonalGaussian(variance=[1.0, 2.0, 3.0]).informed(rows)
 
 

@@ -281,7 +281,7 @@ def test_a_run_without_rows_has_a_page():
     )  # fmt: skip
     words = Page(render_report(run)).words()
     assert "No clusters so far" in words
-    assert "No record was rejected" in words
+    assert "No records were rejected" in words
 
 
 def test_a_page_appears_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -63,4 +63,4 @@ def test_predict_and_evaluate_fail_if_every_record_is_rejected(tmp_path):
             app, [command, *map(str, (tmp_path / "run", tmp_path / "bad.txt"))]
         )
         assert done.exit_code == 1, done.output
-        assert "has no valid record" in done.stderr
+        assert "no valid records" in done.stderr

@@ -214,7 +214,9 @@ def test_what_cannot_be_saved_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"log_intensity.* cannot be saved"):
         model.save(tmp_path)
     words = DocumentMixture(spread=5).partial_fit([[("a", "b"), ("c", "d")]])
-    with pytest.raises(ValueError, match=r"word \('a', 'b'\) cannot be saved: only strings"):
+    with pytest.raises(
+        ValueError, match=r"word \('a', 'b'\) is not a string, so it cannot be saved"
+    ):
         words.save(tmp_path)
 
 

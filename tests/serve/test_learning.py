@@ -70,7 +70,7 @@ def test_one_server_appends(tmp_path):
 
 def test_a_run_of_something_else_is_left_alone(tmp_path):
     run = fit(write_lines(tmp_path / "feed.jsonl", text_records(0, 30)), tmp_path / "run")
-    with pytest.raises(RunError, match="name another directory"):
+    with pytest.raises(RunError, match="name a new directory"):
         Inbox(run)
 
 

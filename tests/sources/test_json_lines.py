@@ -208,14 +208,14 @@ def test_words_that_share_a_column_are_summed(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (b"[1]\n[2]\n", {"format": "jsonl"}, "not JSON objects: `jq -c"),
+        (b"[1]\n[2]\n", {"format": "jsonl"}, "not JSON objects: convert an array with `jq -c"),
         (b"{\n", {"format": "jsonl"}, "the first 1 lines are not JSON objects"),
         (b'{"a": 1}', {"text_field": "body"}, "has no column 'body'; it has a"),
         (b'{"a": 1}', {"id_field": "key"}, "has no column 'key'"),
         (b'{"a": 1}', {"columns": ("b",)}, "has no column 'b'"),
         (b'{"a": [1]}', {}, "no column holds numbers"),
         (b'{"a": 1}', {"text_field": "a", "counts_field": "a"}, "give one of them"),
-        (b"\n\n", {"format": "jsonl"}, "there is no record"),
+        (b"\n\n", {"format": "jsonl"}, "no records: the file is empty"),
     ],
 )
 def test_an_unclear_file_is_refused(tmp_path, content, options, message):

@@ -42,7 +42,7 @@ def test_repeated_entries_do_not_wrap_around(tmp_path, name):
     _, found, rejects = read_text(tmp_path, name, FORMATS[name](rows), **options)
     assert [row[0] for row in found] == [3.0, float(MOST), float(MOST + 1), float(MOST + 1), 7.0]
     assert [reject.record for reject in rejects] == [1]
-    assert "sum to more than 64 bits hold" in rejects[0].reason
+    assert "have a sum of more than 64 bits" in rejects[0].reason
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -88,4 +88,4 @@ def test_counts_of_a_matrix_do_not_wrap_around(tmp_path, dtype):
     [(batch, _)] = open_source(str(tmp_path / "a.npy")).batches()
     assert batch.rows.toarray().tolist() == [[1, 2], [MOST + 1, 0], [7, 0]]
     assert [reject.record for reject in batch.rejects] == [1, 3]
-    assert all("sum to more than 64 bits hold" in reject.reason for reject in batch.rejects)
+    assert all("have a sum of more than 64 bits" in reject.reason for reject in batch.rejects)

@@ -93,7 +93,7 @@ BAD_LINES = {
     "2 1:7 2:\u0667": "n and n pairs",
     "3 1:7 2:2": "3 pairs id:count, as its first number says, not 2",
     "1 1:7 2:2": "1 pairs id:count, as its first number says, not 2",
-    "2 1:7 3:2": "word ids in 0..2, as there are 3 words",
+    "2 1:7 3:2": "word ids in 0..2, because there are 3 words",
     "2 1:7 2:0": "counts of at least 1: leave out words that do not occur",
 }
 

@@ -114,5 +114,5 @@ def test_the_first_lines_are_whole(tmp_path):
     with ByteReader(write(tmp_path, "a", long + b"\ntwo\n")) as file:
         assert first_lines(file) == [long, b"two"]
     blank = write(tmp_path, "a", b"\n \n")
-    with ByteReader(blank) as file, pytest.raises(ValueError, match="no record: it is empty"):
+    with ByteReader(blank) as file, pytest.raises(ValueError, match="no records: the file is"):
         first_lines(file)

@@ -244,7 +244,7 @@ def test_another_file_is_not_entered_in_its_middle(tmp_path, format_):
     source = open_source(str(path), Options(format=format_, n_features=9))
     [(_, position)] = list(source.batches(100))
     path.write_bytes(b"1 3:1\n" * 7)
-    with pytest.raises(ValueError, match=r"a\.log: it does not begin as it did .* start afresh"):
+    with pytest.raises(ValueError, match=r"a\.log: does not start as it did .* start a new run"):
         list(source.batches(100, position))
     again = Reading(str(path), 100, position, source.schema, format=format_, follow=True)
     records, after, _ = again.next()

@@ -81,7 +81,7 @@ def test_a_shorter_file_is_not_the_same(tmp_path, format, packer):
     write(tmp_path, PACKERS[packer](WRITERS[format](rows)))
     *_, (_, start) = read(str(tmp_path / "rows"), format, n_features=9)
     path = write(tmp_path, PACKERS[packer](WRITERS[format](rows[:12])))
-    with pytest.raises(ValueError, match=r"it is not the same (file|input); start afresh"):
+    with pytest.raises(ValueError, match=r"it is not the same (file|input); start a new run"):
         read(path, format, 4, start, n_features=9)
 
 
@@ -182,7 +182,7 @@ def test_a_vocabulary_names_the_columns(tmp_path, format):
 def test_a_vocabulary_of_another_length_is_refused(tmp_path, format):
     path = write(tmp_path, WRITERS[format](random_counts(0)))
     words = write(tmp_path, "senate\nhouse\n", "vocab")
-    with pytest.raises(ValueError, match="vocab: there are 2 words, but 9 columns in"):
+    with pytest.raises(ValueError, match="vocab: has 2 words, but there are 9 columns in"):
         open_source(path, Options(format, words))
 
 
@@ -190,7 +190,7 @@ def test_a_vocabulary_of_another_length_is_refused(tmp_path, format):
 def test_a_vocabulary_has_to_agree_with_n_features(tmp_path, format):
     path = write(tmp_path, WRITERS[format](random_counts(0)))
     words = write(tmp_path, "senate\nhouse\n", "vocab")
-    with pytest.raises(ValueError, match="vocab: there are 2 words, but 9 columns in"):
+    with pytest.raises(ValueError, match="vocab: has 2 words, but there are 9 columns in"):
         open_source(path, Options(format, words, n_features=9))
 
 

@@ -138,7 +138,7 @@ def test_a_shorter_file_is_not_entered_after_a_cut(tmp_path):
     [(batch, _)] = source.batches()
     position = source.after(source.beginning(), batch)
     write(tmp_path, "a.txt", "aa\n")
-    with pytest.raises(ValueError, match="it has 1 records, but 3 were read before"):
+    with pytest.raises(ValueError, match="has 1 records, but 3 were read before"):
         list(source.batches(start=position))
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_lacks_one_byte_is_not_entered(tmp_path, name):
     source = open_source(write(tmp_path, name, lines))
     [(_, position)] = source.batches()
     write(tmp_path, name, lines[:-1])
-    with pytest.raises(ValueError, match=f"it has {len(lines) - 1} bytes, but {len(lines)} were"):
+    with pytest.raises(ValueError, match=f"has {len(lines) - 1} bytes, but {len(lines)} were"):
         list(source.batches(start=position))
 
 

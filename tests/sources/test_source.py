@@ -55,9 +55,9 @@ def test_a_name_with_brackets_is_a_name_if_it_is_there(tmp_path):
     [
         ("none.txt", FileNotFoundError, "none.txt: no such file"),
         ("*.none", FileNotFoundError, "no file matches this pattern"),
-        (".", IsADirectoryError, "it is a directory: name its files, as in .*/[*]"),
-        ("empty.txt", ValueError, "empty.txt: there is nothing to read: it is empty"),
-        (["empty.txt", "other.txt"], ValueError, "it is empty, and so are the others"),
+        (".", IsADirectoryError, "it is a directory: name its files, such as .*/[*]"),
+        ("empty.txt", ValueError, "empty.txt: nothing to read: the file is empty"),
+        (["empty.txt", "other.txt"], ValueError, "all files are empty"),
         ([], ValueError, "no source"),
     ],
 )
@@ -98,7 +98,7 @@ def test_resuming_where_files_were_added(tmp_path):
     write(tmp_path, "2.txt", "cc\n")
     longer = open_source(str(tmp_path / "*.txt"), schema=source.schema)
     assert [row for _, _, row, _ in read_all(longer, start=position)[0]] == [{"cc": 1}]
-    with pytest.raises(ValueError, match="file 4, but there are 1"):
+    with pytest.raises(ValueError, match="file 4, but there are only 1"):
         next(source.batches(start=Position(records=9, file=3)._asdict()))
 
 

@@ -282,7 +282,7 @@ def test_vocabulary(tmp_path):
 
 def test_vocabulary_refuses_an_empty_line(tmp_path):
     path = write(tmp_path, "senate\n\nhouse\n")
-    message = f"{path}, line 2: '': expected a word, as line numbers are word ids"
+    message = f"{path}, line 2: '': expected a word, because line numbers are word ids"
     with pytest.raises(ValueError, match=re.escape(message)):
         read_vocabulary(path)
 

@@ -93,7 +93,7 @@ def test_a_checkpoint_that_is_being_replaced_is_read_all_the_same(tmp_path, monk
 
 def test_a_run_without_a_checkpoint_says_so(tmp_path):
     RunWriter.create(tmp_path, {}).close()
-    with pytest.raises(RunError, match="has no checkpoint so far: it was stopped"):
+    with pytest.raises(RunError, match="no checkpoint yet: it was stopped"):
         read_checkpoint(tmp_path)
 
 
@@ -102,7 +102,7 @@ def test_later_formats_are_refused(tmp_path):
         checkpoint(writer, 10)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "format": 4}))
-    with pytest.raises(RunError, match="has the format 4, and this version reads 1 to 3: install"):
+    with pytest.raises(RunError, match="has format 4, but this version reads 1 to 3: install"):
         read_config(tmp_path)
 
 
@@ -116,7 +116,7 @@ def test_a_broken_config_is_named(tmp_path, content):
 def test_what_is_no_run_is_named(tmp_path):
     with pytest.raises(RunError, match="no such run directory"):
         read_config(tmp_path / "nowhere")
-    with pytest.raises(RunError, match=r"is not a run directory, as it has no config\.json"):
+    with pytest.raises(RunError, match=r"not a run directory, as it has no config\.json"):
         read_config(tmp_path)
 
 

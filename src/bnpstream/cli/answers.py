@@ -1,7 +1,7 @@
-"""Answers of ``stream``: a line of JSON for every record.
+"""Answers of ``stream``: one line of JSON per record.
 
-Lines are put together from columns of JSON values, each column written in one go: a dict for every
-record and a call for every line would take as long as absorbing a short text.
+Lines are assembled from columns of JSON values, each column written in one go. A dict and a call
+per record would take as long as absorbing a short text.
 """
 
 from typing import Any
@@ -16,16 +16,16 @@ ALTERNATIVES = 3
 
 
 def answer_lines(records: Records, model: Mixture) -> bytes:
-    """Return what became of the rows of a batch, a line with a JSON object for each.
+    """Return the answers for the rows of a batch: one line with a JSON object per row.
 
     Parameters
     ----------
     records : Records
-        Rows that a model has just absorbed, or keeps until there are more.
+        Rows that the model has just absorbed, or keeps until more arrive.
     model : Mixture
-        That model.
+        The model.
     """
-    import orjson  # not for --help
+    import orjson  # here, as --help does not need it
 
     n = len(records)
     if n == 0:
@@ -53,7 +53,7 @@ def answer_lines(records: Records, model: Mixture) -> bytes:
         for first, stop in zip(starts, stops.tolist(), strict=True)
     ]
     if records.places and records.places[0].spot is not None:
-        # Lines of files are numbered as records are.
+        # Lines of a file have the numbers of its records.
         columns["place"] = [orjson.dumps(place.spot) for place in records.places]
     if model.provisional:
         columns["provisional"] = [b"true"] * n
@@ -62,8 +62,8 @@ def answer_lines(records: Records, model: Mixture) -> bytes:
 
 
 def _values(column: Any) -> list[bytes]:
-    """Return the JSON of every value of a column of numbers, strings and null."""
+    """Return the JSON of each value in a column of numbers, strings and null."""
     import orjson
 
     text = orjson.dumps(column, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY)
-    return text[4:-2].split(b",\n  ")  # a string has no line end of its own
+    return text[4:-2].split(b",\n  ")  # strings contain no raw line ends

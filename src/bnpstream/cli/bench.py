@@ -1,4 +1,4 @@
-"""``bnpstream bench``: how fast this machine reads, parses, learns and saves."""
+"""``bnpstream bench``: the speed of reading, learning and saving on this machine."""
 
 import gzip
 import tempfile
@@ -16,12 +16,12 @@ from bnpstream.sources import open_source
 
 
 def run_bench(source: list[str] | None, rows: int, as_json: bool) -> None:
-    """Time a run over a source, or over documents drawn at random."""
+    """Time a run over a source, or over randomly drawn documents."""
     with tempfile.TemporaryDirectory(prefix="bnpstream-bench-") as folder:
         if not source:
             source = [str(Path(folder, "docword.txt.gz"))]
             _draw(Path(source[0]), rows)
-        _run(source, Path(folder, "warm-up"), limit=True)  # compiles where that is not cached
+        _run(source, Path(folder, "warm-up"), limit=True)  # compiles what is not cached
         began = time.perf_counter()
         n_records = sum(
             len(records) + len(records.rejects) for records, _ in open_source(source).batches()
@@ -62,7 +62,7 @@ def _run(source: list[str], folder: Path, *, limit: bool) -> Feed:
 
 
 def _draw(path: Path, rows: int) -> None:
-    """Write documents drawn at random in the UCI format."""
+    """Write randomly drawn documents in the UCI format."""
     entries, n_entries, n_words = [], 0, 0
     for block in synthetic_corpus_blocks(rows, block_rows=rows):
         matrix = block.counts.tocoo()

@@ -1,4 +1,4 @@
-"""``bnpstream fit --dask``: a run that is shared out to the workers of a cluster."""
+"""``bnpstream fit --dask``: a run on the workers of a Dask cluster."""
 
 import logging
 from contextlib import suppress
@@ -17,11 +17,11 @@ from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
 
 LOGGERS = ("distributed", "distributed.client", "tornado.application")
-"""What they say of a cluster that fails, an error of ours says in one line."""
+"""Loggers that describe a failing cluster at length; our error does so in one line."""
 
 
 def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bool, dict[str, Any]]:
-    """Run a feed to its end; return it, False if a signal ended it, and what is said of it."""
+    """Run a feed to its end; return it, whether it ended without a signal, and facts about it."""
     pace = pace_of(given)
     check_source(options)
     sharing = SharingOptions(given["staleness"])
@@ -57,10 +57,10 @@ def run_on_cluster(options: RunOptions, given: dict[str, Any]) -> tuple[Feed, bo
 
 
 def _about(client: Any, feed: Feed) -> dict[str, Any]:
-    """Return what is known of a cluster before anything runs."""
+    """Return what is known about a cluster before anything runs."""
     assert feed.sharing is not None
     link = None
-    with suppress(KeyError):  # a scheduler need not have a dashboard
+    with suppress(KeyError):  # a scheduler may have no dashboard
         link = client.dashboard_link
     return {
         "scheduler": client.scheduler.address,
@@ -71,7 +71,7 @@ def _about(client: Any, feed: Feed) -> dict[str, Any]:
 
 
 def _announce(about: dict[str, Any]) -> None:
-    """Say where to look, and if some workers will have nothing to do."""
+    """Print where the dashboard is, and whether some workers will be idle."""
     if about["dashboard"] is not None:
         say(f"dashboard: {about['dashboard']}", err=True)
     busy = about["staleness"] + 1

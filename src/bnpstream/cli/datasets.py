@@ -1,4 +1,4 @@
-"""``bnpstream datasets``: which corpora are here, and fetching them."""
+"""``bnpstream datasets``: list corpora, and download them."""
 
 import shlex
 from functools import partial
@@ -20,7 +20,7 @@ from bnpstream.datasets.local import VARIABLE
 
 
 def run_list(as_json: bool) -> None:
-    """Print what is known of every corpus."""
+    """Print what is known about each corpus."""
     found = [_describe(name) for name in CORPORA]
     if as_json:
         print_json(found)
@@ -52,7 +52,7 @@ def _describe(name: str) -> dict[str, Any]:
 def run_fetch(
     name: str, to: Path | None, base_url: str | None, as_json: bool, **shown: bool
 ) -> None:
-    """Download a corpus, and say what was checked and how it is used."""
+    """Download a corpus; print what was verified and how to use it."""
     try:
         with ProgressDisplay(**shown) as display:
             fetched = fetch(name, to, base_url or UCI, partial(_show, display))
@@ -62,7 +62,7 @@ def run_fetch(
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
-    # Where `find` does not look, somebody has to say so.
+    # `find` does not look there: tell the user what to set.
     elsewhere = fetched.folder.parent.resolve() != data_directory().resolve()
     if as_json:
         print_json(_document(name, fetched, elsewhere))
@@ -71,7 +71,7 @@ def run_fetch(
 
 
 def _show(display: ProgressDisplay, step: Step) -> None:
-    """Show where a download stands."""
+    """Show the progress of a download."""
     of = "" if step.total is None else f" of {step.total / 1e6:,.1f}"
     display.show(
         f"{step.stage} {step.file}",

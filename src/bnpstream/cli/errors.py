@@ -17,9 +17,9 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors and warnings of a job into messages on standard error, errors into an exit code.
+    """Turn warnings and errors into messages on standard error, and errors into exit codes.
 
-    SIGTERM is what Ctrl-C is: a job that can be interrupted well takes both over while it runs.
+    SIGTERM is treated like Ctrl-C; jobs that can save themselves handle both while they run.
     """
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -35,7 +35,7 @@ def reported() -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        from bnpstream.runs.feed import TooManyRejectsError  # here, as it takes long to import
+        from bnpstream.runs.feed import TooManyRejectsError  # here, as it is slow to import
         from bnpstream.runs.options import OptionError
         from bnpstream.storage import RunError
 
@@ -52,7 +52,7 @@ def reported() -> Iterator[None]:
 
 
 def _told(error: Exception) -> str:
-    """Return what an error says; of one by the system, the file first and no number."""
+    """Return the message of an error; for a system error, the file first and no error number."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     what = error.strerror[0].lower() + error.strerror[1:]
@@ -60,7 +60,7 @@ def _told(error: Exception) -> str:
 
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:
-    """Say what a warning says, and not where in the package it is from."""
+    """Print a warning without its place in the package."""
     say(f"warning: {message}", err=True)
 
 
@@ -69,11 +69,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def fail(message: str, code: int = FAILED) -> None:
-    """Say what is wrong and exit."""
+    """Print an error and exit."""
     say(f"error: {message}", err=True)
     raise typer.Exit(code)
 
 
 def close_pipe() -> None:
-    """Let Python close a standard output that nobody reads any more without complaint."""
+    """Let Python close a standard output without a reader silently."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -35,11 +35,11 @@ from bnpstream.storage import is_run
 SHOWN_TOPICS, TOPIC_WORDS = 10, 8
 SHOWN_REASONS = 5
 PAUSE = 0.1
-"""Seconds after which a signal is noticed while a broker is waited for."""
+"""Seconds until a signal is noticed while waiting for a broker."""
 
 
 def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
-    """Absorb a source, keep the run, say what was found."""
+    """Absorb a source, save the run, and print what was found."""
     options = run_options(source or [], given | _blocks(given))
     if given["out"] is None:
         say("the run will not be saved: give --out to save it", err=True)
@@ -60,10 +60,10 @@ def run_fit(source: list[str] | None, as_json: bool, **given: Any) -> None:
 
 
 def _blocks(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what is said about blocks that threads learn side by side.
+    """Return the options about blocks that threads learn in parallel.
 
-    It decides on the result, and so it is a matter of the model. A new run with several threads has
-    a staleness of 1 unless another is given; one that goes on keeps its own.
+    They affect the result, so they belong to the model. A new run with several threads has
+    staleness 1 by default; a resumed run keeps its own.
     """
     staleness, block_rows, jobs = given["staleness"], given["block_rows"], given["jobs"]
     if given["dask"] is not None:
@@ -81,7 +81,7 @@ def _blocks(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _goes_on(given: dict[str, Any]) -> bool:
-    """Return whether a run is there to go on with."""
+    """Return whether there is a run to resume."""
     return given["resume"] and given["out"] is not None and is_run(given["out"])
 
 
@@ -97,7 +97,7 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
     except BrokenPipeError:
         close_pipe()
         say(
-            "the reader of the output has gone; continue from the last checkpoint with --resume",
+            "the output was closed by its reader; continue from the last checkpoint with --resume",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
@@ -116,7 +116,7 @@ def run_stream(source: list[str] | None, **given: Any) -> None:
 
 
 def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
-    """Return what the options of a command say about a run."""
+    """Return the options of a command as options of a run."""
     about_source = given_for(Options, given)
     if about_source["columns"] is not None:
         names = about_source["columns"].split(",")
@@ -134,7 +134,7 @@ def run_options(source: list[str], given: dict[str, Any]) -> RunOptions:
 
 
 def given_for(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return those options of a command that are fields of a record of settings."""
+    """Return the options of a command that are fields of a settings class."""
     return {field.name: given[field.name] for field in fields(record) if field.name in given}
 
 
@@ -161,7 +161,7 @@ def _run(options: RunOptions, given: dict[str, Any], answer: Answering | None) -
 
 
 def tell(feed: Feed, given: dict[str, Any]) -> None:
-    """Say before the first row what records are taken for, and warn of what is not used."""
+    """Print what the records are taken for, and warn about unused columns, before the first row."""
     found = understood(feed.source.schema, feed.model.likelihood)
     for warning in warnings_of(found):
         say(f"warning: {warning}", err=True)
@@ -171,7 +171,7 @@ def tell(feed: Feed, given: dict[str, Any]) -> None:
 
 
 def pace_of(given: dict[str, Any]) -> Pace:
-    """Return what the options of a command say about how a source is fed."""
+    """Return the options of a command about how to feed a source."""
     if given["resume"] and given["out"] is None:
         raise typer.BadParameter("--resume needs --out, the run to continue")
     if given["strict"] and given["max_rejects"]:
@@ -183,7 +183,7 @@ def pace_of(given: dict[str, Any]) -> Pace:
 
 
 def _answering(given: dict[str, Any]) -> Answering:
-    """Return what opens the place that answers go to."""
+    """Return a function that opens the destination of answers."""
     if given["to"] is None:
         return lambda interrupts: nullcontext(write_answers)
     from bnpstream.sources.brokers.outlet import open_sender  # here, as few need it
@@ -203,13 +203,13 @@ def _answering(given: dict[str, Any]) -> Answering:
 
 
 def write_answers(records: Records, model: Mixture) -> None:
-    """Write what became of the rows of a batch, a line each, and flush."""
+    """Write the answers for a batch, one line per row, and flush."""
     sys.stdout.buffer.write(answer_lines(records, model))
     sys.stdout.buffer.flush()
 
 
 def _keyed_answers(records: Records, model: Mixture) -> list[SentAnswer]:
-    """Return answers with what tells one from others: where its record is, or its number."""
+    """Return answers with a key each: the place of the record, or its number."""
     spots = [place.spot for place in records.places] or [None] * len(records)
     keys = [
         str(number) if spot is None else "/".join(map(str, spot.values()))
@@ -219,7 +219,7 @@ def _keyed_answers(records: Records, model: Mixture) -> list[SentAnswer]:
 
 
 def _mend_last_line() -> None:
-    """End a line that a killed process left unfinished in a file that answers are appended to."""
+    """End the last line of a file to append answers to, if a killed process left it open."""
     handle = sys.stdout.fileno()
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         return
@@ -230,12 +230,12 @@ def _mend_last_line() -> None:
                 file.seek(size - 1)
                 if file.read(1) != b"\n":
                     os.write(handle, b"\n")
-    except OSError:  # not readable: nothing can be said about its last line
+    except OSError:  # not readable: the last line is unknown
         return
 
 
 def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
-    """Return what a run has come to, as JSON."""
+    """Return the summary of a run as JSON."""
     status, model, schema = feed.status(), feed.model, feed.source.schema
     rows, columns = status.rows, None
     if schema.types is not None and schema.names is not None:
@@ -274,16 +274,16 @@ def summarize(feed: Feed, out: Path | None, *, done: bool) -> dict[str, Any]:
 def topics_of(
     model: Mixture, names: Sequence[str] | None, exemplars: Exemplars | None = None
 ) -> list[dict[str, Any]]:
-    """Return the topics of a model, the heaviest first, as JSON.
+    """Return the topics of a model as JSON, largest first.
 
     Parameters
     ----------
     model : Mixture
         The model.
     names : sequence of str, optional
-        Of columns.
+        Names of the columns.
     exemplars : Exemplars, optional
-        Typical records, where these and not columns tell what a topic is.
+        Typical records, if these describe topics better than columns do.
     """
     stream = model.stream.answering
     posterior = stream.posterior

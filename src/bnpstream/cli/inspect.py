@@ -27,17 +27,17 @@ from bnpstream.runs.understanding import told, understood
 from bnpstream.sources.files.lines import read_lines
 
 HEADS = ("means", "most unusual"), ("distinctive", "most likely")
-"""Lists of columns of a cluster, and of its words."""
+"""Headings of the lists of columns and of words of a cluster."""
 
 TITLES = 2
-"""Typical records of a cluster or topic in the table, where rows are vectors of texts."""
+"""Typical records per cluster or topic in the table, if rows are vectors of texts."""
 
 PER_TOPIC = 3
-"""Clusters of a topic in the table when no number is given."""
+"""Clusters per topic in the table, by default."""
 
 
 def _opened(folder: Path, coarse: int | None) -> Run:
-    """Return a run, with its clusters merged into `coarse` groups if that is given."""
+    """Return a run, with its clusters merged into `coarse` groups if given."""
     run = Run(folder)
     return run if coarse is None else run.coarsened(coarse)
 
@@ -83,7 +83,7 @@ def run_evaluate(
 def run_predict(
     run: Path, source: list[str] | None, coarse: int | None, as_json: bool, format: str | None
 ) -> None:
-    """Print where records belong: a line each."""
+    """Print the cluster and topic of each record, one line each."""
     fitted = _opened(run, coarse)
     if not as_json:
         say("record\tid\tcluster\tposition\ttopic\tprobability\tnovelty\tnovelty_quantile")
@@ -104,7 +104,7 @@ def run_predict(
                 say(f"{one.record}\t{id}\t{place}\t{one.topic}\t{shares}")
     sys.stdout.flush()
     if n_rejects > 0 and n_found == 0:
-        raise ValueError(f"{given}: has no valid record")
+        raise ValueError(f"{given}: no valid records")
 
 
 def run_clusters(
@@ -116,7 +116,7 @@ def run_clusters(
     coarse: int | None,
     as_json: bool,
 ) -> None:
-    """Print topics, the heaviest first, and clusters below each."""
+    """Print topics, largest first, with their clusters."""
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
     shown = found.topics[:top]
@@ -131,8 +131,8 @@ def run_clusters(
             became = "it was dropped" if lives_on is None else f"it is now part of {lives_on}"
             born = 0 <= id < fitted.model.posterior.state.next_id
             raise ValueError(
-                f"cluster {id} does not exist: {became if born else 'no cluster had this id'}; "
-                "see bnpstream lineage"
+                f"cluster {id} does not exist: {became if born else 'no cluster ever had this id'}"
+                "; see bnpstream lineage"
             )
     if as_json:
         documents = [document_of(cluster, found.kind) for cluster in clusters]
@@ -182,19 +182,19 @@ def _print_all(
 
 
 def _count(n: int, noun: str) -> str:
-    """Return a number and its noun, in the plural unless there is one."""
+    """Return a number and its noun, in the plural unless the number is one."""
     return f"{n:,} {noun}" + "s" * (n != 1)
 
 
 def _shown(kind: str) -> tuple[str, ...]:
-    """Return the lists in the table: the likeliest words of any cluster are "the of to"."""
+    """Return the lists in the table; the likeliest words of any cluster would be "the of to"."""
     if kind in ("titles", "vectors"):
         return ("typical records",)
     return HEADS[1][:1] if kind == "words" else HEADS[0]
 
 
 def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[str]:
-    """Yield what a line of the table says of a cluster or a topic."""
+    """Yield the cells of a cluster or a topic."""
     yield f"{one.weight:.1%}"
     yield f"{one.size:,.0f}"
     if kind == "titles":
@@ -210,7 +210,7 @@ def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[st
 def _lists(
     one: ClusterDescription | TopicDescription, kind: str
 ) -> tuple[list[Feature], list[Feature]]:
-    """Return what describes one, under `HEADS`: words that tell it apart come first."""
+    """Return the features of a cluster or topic under `HEADS`, distinctive words first."""
     found = one.likely, one.lifted
     return found[::-1] if kind == "words" else found
 
@@ -252,7 +252,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
     if id is not None:
         last = fitted.model.posterior.state.next_id - 1
         if not 0 <= id <= last:
-            raise ValueError(f"no cluster has ever had the id {id}; ids so far are 0 to {last}")
+            raise ValueError(f"no cluster ever had the id {id}; ids so far are 0 to {last}")
         lives_on = survivor(id, events)
         events = [
             event
@@ -279,7 +279,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
 
 
 def run_report(run: Path, out: Path | None, image: str | None) -> None:
-    """Write the page about a run, and say where it is."""
+    """Write the report about a run, and print its path."""
     fitted = Run(run)
     shape = guess_image_shape(fitted)
     if image is not None:
@@ -287,7 +287,7 @@ def run_report(run: Path, out: Path | None, image: str | None) -> None:
         if len(sides) != 2 or not all(side.isdecimal() for side in sides):
             raise ValueError(f"--image {image}: give HEIGHTxWIDTH, such as 8x8")
         shape = (int(sides[0]), int(sides[1]))
-    from bnpstream.report import write_report  # needs matplotlib and jinja2
+    from bnpstream.report import write_report  # here, as it needs matplotlib and jinja2
     from bnpstream.report.clusters import LISTED
 
     path = write_report(

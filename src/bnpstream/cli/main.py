@@ -19,8 +19,8 @@ from bnpstream.cli.options import Option, switch
 from bnpstream.runs.options import Plan
 
 STACK = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib", "pyarrow", "dask", "river")
-"""Packages whose versions a report of a problem should name."""
-STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich loads slowly
+"""Packages whose versions belong in a bug report."""
+STYLE: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # slow to import
 app = typer.Typer(pretty_exceptions_enable=False, **STYLE)
 datasets = typer.Typer(help="List and download public text corpora.", **STYLE)
 app.add_typer(datasets, name="datasets")
@@ -58,7 +58,7 @@ class PanelledCommand(TyperCommand):
     """A command whose help lists its options in panels."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write what the arguments and the options are, panel by panel."""
+        """Write the arguments and options, panel by panel."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             usual = "Arguments" if one.param_type_name == "argument" else "Options"
@@ -78,22 +78,22 @@ def command(
     to: typer.Typer = app,
     **panels: tuple[Option, ...],
 ) -> None:
-    """Add a command, which a function "run_NAME" runs.
+    """Add a command that runs the function "run_NAME".
 
     Parameters
     ----------
     name : str
-        What it is called.
+        Name of the command.
     module : str
-        Where in this room the function is.
+        Module of the function, in this room.
     help : str
-        What it does; the first paragraph is shown in the list of commands.
+        Help; the first paragraph is shown in the list of commands.
     *own : Option
-        What it takes.
+        Its options.
     to : Typer
-        The group that it is in.
+        Group of commands that it belongs to.
     **panels : tuple of Option
-        What else it takes, by the heading under which the help lists it.
+        Further options, by the heading of their panel.
     """
 
     def run(**given: Any) -> None:
@@ -147,7 +147,7 @@ command(
     "tune",
     "tune",
     "Try a grid of priors and base measures on the first rows; keep what predicts best.\n\n"
-    "Every grid point learns most of these rows in one pass and is scored on the rest. Grid "
+    "Each grid point learns most of these rows in one pass and is scored on the rest. Grid "
     "options may be given several times. fit --config applies the best settings.",
     o.SOURCES,
     Option("out", Path, "Save the best settings as JSON, for fit --config.", "not saved"),
@@ -165,7 +165,7 @@ command(
     "Score records with a saved run: log predictive, perplexity, agreement with labels.",
     o.RUN,
     o.SOURCES,
-    Option("labels", Path, "File of true labels: one line per record.", "none"),
+    Option("labels", Path, "File with the true labels, one line per record.", "none"),
     Option("label_field", str, "Field or column with the true label of the record.", "none"),
     o.COARSE,
     o.AS_JSON,
@@ -190,11 +190,11 @@ command(
     "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
     Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
-    Option("top", int, "Show only this many of the largest topics.", "all", least=1),
+    Option("top", int, "Number of topics to show, largest first.", "all", least=1),
     Option(
         "per_topic",
         int,
-        "Show only this many of the largest clusters of each topic.",
+        "Number of clusters to show per topic, largest first.",
         "3; all with --json",
         least=1,
     ),
@@ -222,7 +222,8 @@ command(
     "serve",
     "serve",
     "Show a live page about a run in the browser; answer HTTP requests.\n\n"
-    "A separate process that only reads the run directory, so it cannot disturb learning. "
+    "The server is a separate process that only reads the run directory, so it cannot disturb "
+    "learning. "
     "/metrics is for Prometheus; /openapi.json describes the API.",
     o.RUN,
     Option(

@@ -1,4 +1,4 @@
-"""Options of commands: those of records of settings, and others that several commands share."""
+"""Options of commands: those of the settings classes, and others that several commands share."""
 
 import inspect
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from bnpstream.runs.sharing import SharingOptions
 from bnpstream.sources.options import Options as SourceOptions
 
 SIMPLE = (str, int, float, bool)
-"""Types that the command line reads; all others are given as words."""
+"""Types that the command line reads as they are; all others are given as words."""
 
 
 class Option(NamedTuple):
@@ -26,17 +26,17 @@ class Option(NamedTuple):
     type: Any
     help: str
     shown: str | None = None
-    """The default in words, where None stands for it."""
+    """The default in words, if `default` is None."""
     flags: tuple[str, ...] = ()
     default: Any = None
-    """Three dots: there is none."""
+    """Three dots: the option is required."""
     least: float | None = None
     is_argument: bool = False
 
 
-@cache  # as several commands share an option
+@cache  # several commands share an option
 def parameter_of(option: Option, panel: str | None = None) -> inspect.Parameter:
-    """Return the parameter of a function from which typer makes an option, for a panel of help."""
+    """Return the parameter of a function that typer turns into an option in a panel of the help."""
     help = option.help if option.shown is None else f"{option.help}  [default: {option.shown}]"
     about: Any = typer.Argument(help=help)
     if not option.is_argument:
@@ -53,7 +53,7 @@ def parameter_of(option: Option, panel: str | None = None) -> inspect.Parameter:
 
 
 def options_of(record: type[Any]) -> tuple[Option, ...]:
-    """Return an option for every field of a record of settings that people are told of."""
+    """Return an option for each field of a settings class that has a help text."""
     hints = get_type_hints(record)
     found = []
     for field in fields(record):
@@ -77,7 +77,7 @@ def options_of(record: type[Any]) -> tuple[Option, ...]:
 
 
 def named(options: Iterable[Option], *names: str) -> tuple[Option, ...]:
-    """Return some options, by name."""
+    """Return the options with these names."""
     return tuple(one for one in options if one.name in names)
 
 
@@ -87,7 +87,7 @@ def without(options: Iterable[Option], *names: str) -> tuple[Option, ...]:
 
 
 def switch(name: str, help: str, *flags: str) -> Option:
-    """Return an option that is on or off, and off by default."""
+    """Return a switch, off by default."""
     return Option(name, bool, help, None, flags or (f"--{name.replace('_', '-')}",), False)
 
 

@@ -1,4 +1,4 @@
-"""Standard streams as they are found; JSON for machines, numbers for people."""
+"""Standard streams; JSON for machines, numbers for people."""
 
 import io
 import os
@@ -10,13 +10,13 @@ from typing import Any
 from bnpstream._visible import visible
 
 _RAW_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
-"""What JSON leaves as it is, in UTF-8; see `visible`."""
+"""Control characters that JSON leaves as they are, in UTF-8; see `visible`."""
 
 
 def prepare_streams() -> None:
-    """Make sure that there are standard streams, and that any text can be written to them."""
+    """Make sure that the standard streams exist and can take any text."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it was closed; in this order they get their own numbers
+        if getattr(sys, name) is None:  # it was closed; this order gives them their own numbers
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -24,7 +24,7 @@ def prepare_streams() -> None:
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    """Print a line for people, on standard error if it is no result; controls are made visible."""
+    """Print a line for people; with `err`, on standard error. Control characters are escaped."""
     print(visible(text), file=sys.stderr if err else sys.stdout, flush=err)
 
 
@@ -40,22 +40,22 @@ def write_line(value: Any) -> None:
 
 
 def json_bytes(value: Any, *, indent: bool = False) -> bytes:
-    r"""Return JSON in which all control characters are escapes, also those that need not be.
+    r"""Return JSON with all control characters escaped, even those that JSON allows.
 
     Examples
     --------
     >>> json_bytes("a\x1b\x9b")
     b'"a\\u001b\\u009b"'
     """
-    import orjson  # not for --help
+    import orjson  # here, as --help does not need it
 
     layout = orjson.OPT_INDENT_2 if indent else 0
     return escaped_controls(orjson.dumps(value, option=layout))
 
 
 def escaped_controls(text: bytes) -> bytes:
-    """Return JSON with escapes for the control characters that need none."""
-    if b"\x7f" not in text and b"\xc2" not in text:  # found many times as fast as the pattern
+    """Escape the control characters that JSON allows."""
+    if b"\x7f" not in text and b"\xc2" not in text:  # many times as fast as the pattern
         return text
     return _RAW_CONTROL.sub(_escaped, text)
 
@@ -65,7 +65,7 @@ def _escaped(found: re.Match[bytes]) -> bytes:
 
 
 def print_numbers(numbers: dict[str, Any]) -> None:
-    """Print names and numbers, those that are not known left out; words as they are."""
+    """Print names and numbers, without unknown ones; words as they are."""
     shown = {
         name.replace("_", " "): _shown(value)
         for name, value in numbers.items()

@@ -6,8 +6,8 @@ from rich.console import Console
 
 
 class Page(Console):
-    """Standard output for people; a reader that has gone is no failure."""
+    """Standard output for people; a closed pipe is no error."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Leave it to the command."""
+        """Leave broken pipes to the command."""
         raise BrokenPipeError

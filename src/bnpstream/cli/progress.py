@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 EVERY = 0.5
-"""Seconds between two lines of JSON."""
+"""Seconds between two JSON lines."""
 
 
 class ProgressDisplay:
-    """Shows where a job stands.
+    """Shows the progress of a job.
 
     Parameters
     ----------
     quiet : bool
-        Show nothing. Neither is a bar shown where standard error is no terminal.
+        Show nothing. No bar is shown either if standard error is not a terminal.
     log_json : bool
         Write JSON lines instead.
     """
@@ -67,7 +67,7 @@ class ProgressDisplay:
 
 
 def _bar() -> "Progress":
-    """Return a bar for a terminal; what it is made of is slow to import."""
+    """Return a progress bar; its parts are slow to import."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
@@ -97,7 +97,7 @@ def _numbers(status: Status) -> str:
 
 
 def plain(status: Status) -> dict[str, Any]:
-    """Return a status as JSON: what is not known is null."""
+    """Return a status as JSON; unknown values are null."""
     document = {key: None if value != value else value for key, value in status._asdict().items()}
     if status.partitions is not None:
         document["partitions"] = asdict(status.partitions)

@@ -1,4 +1,4 @@
-"""``bnpstream reproduce``: the paper's experiments, whose scripts are in a checkout."""
+"""``bnpstream reproduce``: the paper's experiments, whose scripts are in a source checkout."""
 
 import sys
 from importlib import import_module
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-"""Of a checkout, if this is one."""
+"""Root of the checkout, if this is one."""
 
 
 def run_reproduce(**given: Any) -> None:
@@ -16,13 +16,13 @@ def run_reproduce(**given: Any) -> None:
 
 
 def import_papers(root: Path) -> Any:
-    """Return the package of scripts; say where it is to be found if it is not here."""
+    """Return the package of scripts; if it is missing, say where to find it."""
     if not (root / "papers" / "tank2015").is_dir():
         raise ModuleNotFoundError(
             "bnpstream reproduce needs the scripts of a source checkout, which the installed "
             "package does not include: get the source, run `make demo` there, then "
             ".venv/bin/bnpstream reproduce"
         )
-    if str(root / "papers") not in sys.path:  # and it stays there: processes of joblib take it over
+    if str(root / "papers") not in sys.path:  # it stays there for the processes of joblib
         sys.path.insert(0, str(root / "papers"))
     return import_module("tank2015")

@@ -13,7 +13,7 @@ def run_serve(
     run: Path, host: str, port: int, api: bool, learn: bool, token: str | None, log_json: bool,
     alert_size: float | None, alert_within: str, alert_novelty: float | None, webhook: str | None,
 ) -> None:  # fmt: skip
-    """Serve a run until a signal comes."""
+    """Serve a run until a signal arrives."""
     from bnpstream.serve.alerts import AlertOptions  # here, as these need starlette and uvicorn
     from bnpstream.serve.app import ServeOptions, Server, Service
 
@@ -21,16 +21,16 @@ def run_serve(
     alerts = AlertOptions(alert_size, alert_within, alert_novelty, webhook)
     options = ServeOptions(host, port, api, learn, token, log_json, alerts)
     if not learn:
-        read_config(run)  # says what is wrong
+        read_config(run)  # reports errors
     service = Service(run, options)
     server = Server(service, lambda address: _tell(run, address))
     with suppress(KeyboardInterrupt):  # the usual end
         server.run()
     if not server.started:
-        raise OSError(f"--port {port}: cannot listen on {host}: give another, or 0 for a free one")
+        raise OSError(f"--port {port}: cannot listen on {host}: try another, or 0 for a free one")
     if service.failure:
-        raise RunError(f"{run}: {service.failure}: see above")
+        raise RunError(f"{run}: {service.failure}: see the messages above")
 
 
 def _tell(run: Path, address: str) -> None:
-    typer.echo(f"{run} at {address} (Ctrl-C ends it)")
+    typer.echo(f"{run} at {address} (Ctrl-C to stop)")

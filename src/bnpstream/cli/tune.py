@@ -29,13 +29,13 @@ HEADS = {
     "alpha": "alpha",
 }
 DOUBT = 2.0
-"""Standard errors within which two points are not told apart."""
+"""Standard errors below which two points count as equal."""
 
 
 def run_tune(
     source: list[str] | None, out: Path | None, plot: Path | None, as_json: bool, **given: Any
 ) -> None:
-    """Try a grid, print it best first, and keep the winner."""
+    """Try a grid, print it best first, and save the winner."""
     plan, paths = Plan(**given_for(Plan, given)), source or []
     _check(plan, out, plot)
     values = {
@@ -64,7 +64,7 @@ def run_tune(
 
 
 def _check(plan: Plan, out: Path | None, plot: Path | None) -> None:
-    """Raise OptionError if what is found could not be kept, before anything is sought."""
+    """Raise OptionError, before the search, if its result could not be saved."""
     if not 0.0 < plan.held_out < 1.0:
         raise OptionError(f"--held-out {plan.held_out}: give a share between 0 and 1")
     if plan.jobs == 0:
@@ -110,7 +110,7 @@ def _print(document: dict[str, Any]) -> None:
     per_token = best["per_token"]
     also = "" if per_token is None else f", {per_token:,.4f} per token"
     print(f"\nbest: {best['per_row']:,.2f} nats per row{also}")
-    print("behind: nats below the best, over all held-out rows; s.e.: in standard errors")
+    print("behind: nats below the best, over all held-out rows; s.e.: the same in standard errors")
     close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
     if close:
         others = "other point is" if close == 1 else "other points are"
@@ -120,12 +120,12 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _is_told(name: str, points: list[dict[str, Any]]) -> bool:
-    """Return whether a setting tells points apart; the prior is always said."""
+    """Return whether the values of a setting differ between points; the prior is always shown."""
     return name == "prior" or len({str(point["settings"].get(name)) for point in points}) > 1
 
 
 def _table(points: list[dict[str, Any]], names: list[str]) -> Table:
-    """Return points as a table that is at most 80 characters wide."""
+    """Return points as a table at most 80 characters wide."""
     table = Table(box=None, pad_edge=False, collapse_padding=len(names) > 3)
     table.add_column("", no_wrap=True)
     for name in names:
@@ -161,7 +161,7 @@ def _in_errors(point: dict[str, Any]) -> str:
 def _print_next(found: Tuning, source: list[str], out: Path | None, plot: Path | None) -> None:
     edge = _edge(found)
     if edge is not None:
-        print(f"the best concentration is the {edge} tried: try others with --concentration")
+        print(f"the best concentration is the {edge} in the grid: try others with --concentration")
     if plot is not None:
         print(f"heat map: {plot}")
     if out is None:
@@ -172,7 +172,7 @@ def _print_next(found: Tuning, source: list[str], out: Path | None, plot: Path |
 
 
 def _edge(found: Tuning) -> str | None:
-    """Return "least" or "largest" if the best concentration is that of its prior."""
+    """Return "least" or "largest" if the best concentration is at an end of those of its prior."""
     best = found.winner
     tried = {o.concentration for o in found.options if o.prior == best.prior}
     numbers = sorted(value for value in tried if value is not None)
@@ -205,6 +205,6 @@ def _draw(found: Tuning, path: Path) -> None:
 
 
 def _panel(point: dict[str, Any]) -> str:
-    """Return the title of the panel that a point is in: its prior, but for the concentration."""
+    """Return the title of the panel of a point: its settings except the concentration."""
     rest = [f"{name} {point[name]:g}" for name in ("discount", "tilt") if name in point]
     return ", ".join([point["prior"], *rest])

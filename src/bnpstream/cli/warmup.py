@@ -1,4 +1,4 @@
-"""``bnpstream warmup``: compiling loops before they are needed."""
+"""``bnpstream warmup``: compile loops before they are needed."""
 
 import typer
 
@@ -9,15 +9,15 @@ from bnpstream.runs.warmup import KINDS, cache, warm_up
 
 
 def run_warmup(kind: list[str] | None, as_json: bool) -> None:
-    """Compile the loops for some kinds of streams; say where they are kept."""
+    """Compile the loops for some kinds of input; print where they are kept."""
     kinds = list(dict.fromkeys(kind or KINDS))
     for name in kinds:
         if name not in KINDS:
-            raise OptionError(f"--kind is {name!r}: give one of {', '.join(KINDS)}")
+            raise OptionError(f"--kind {name!r}: give one of {', '.join(KINDS)}")
     if not KEPT:
-        raise OptionError("there is nothing to compile: NUMBA_DISABLE_JIT turns the compiler off")
-    cache()  # complains if nothing can be kept
-    typer.echo("compiling, unless cached, the loops for", err=True)
+        raise OptionError("nothing to compile: NUMBA_DISABLE_JIT turns the compiler off")
+    cache()  # raises if nothing can be cached
+    typer.echo("compiling the loops that are not cached yet, for", err=True)
     for name in kinds:
         about = KINDS[name]
         typer.echo(f"  {name}: {about.about} (about {about.seconds} s)", err=True)

@@ -1,4 +1,4 @@
-"""Data to try things on: the paper's synthetic sets, digits, and corpora found on disk."""
+"""Data to try things on: the paper's synthetic sets, digits, docstrings, and text corpora."""
 
 from bnpstream.datasets.bars import bars, bars_components
 from bnpstream.datasets.base import Dataset

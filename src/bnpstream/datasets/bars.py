@@ -1,4 +1,4 @@
-"""The paper's synthetic bars: small images, each of one horizontal or vertical bar."""
+"""The paper's synthetic bars: small images of one horizontal or vertical bar each."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ def bars_components(size: int = 8, baseline: float = 0.3) -> NDArray[np.float64]
     size : int, default 8
         Side of the square image.
     baseline : float, default 0.3
-        Probability that clusters have in common, in [0, 1].
+        Probability that clusters share, in [0, 1].
 
     Returns
     -------
@@ -38,7 +38,7 @@ def bars_components(size: int = 8, baseline: float = 0.3) -> NDArray[np.float64]
     """
     require_positive(size=size)
     if not 0 <= baseline <= 1:
-        raise ValueError(f"baseline is {baseline}: give a probability, from 0 to 1")
+        raise ValueError(f"baseline is {baseline}: give a probability from 0 to 1")
     horizontal = np.repeat(np.eye(size), size, axis=1)
     vertical = np.tile(np.eye(size), size)
     bar = np.concatenate([horizontal, vertical]) / size
@@ -54,8 +54,8 @@ def bars(
 ) -> Dataset:
     """Draw the synthetic bars of the paper's first experiment.
 
-    Each image chooses one of the 2 * `size` bars at random, all alike, and spreads its counts
-    over the pixels as a multinomial. The paper gives 200 images of 8 x 8 pixels and 50 counts;
+    Each image shows one of the 2 * `size` bars, chosen uniformly, and draws its counts from a
+    multinomial over the pixels. The paper has 200 images of 8 x 8 pixels and 50 counts;
     it says that a baseline makes the clusters overlap, but not how large it is.
 
     Parameters
@@ -67,7 +67,7 @@ def bars(
     size : int, default 8
         Side of the square image.
     baseline : float, default 0.3
-        Probability that clusters have in common, as in `bars_components`.
+        Probability that clusters share, as in `bars_components`.
     seed : int, default 0
         The same seed gives the same images.
 

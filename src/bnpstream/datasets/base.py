@@ -1,4 +1,4 @@
-"""What a data set is made of."""
+"""The contents of a data set."""
 
 from dataclasses import dataclass
 
@@ -17,11 +17,11 @@ class Dataset:
     Attributes
     ----------
     counts : csr_array of int64, shape (n, V)
-        One row an observation.
+        One row per observation.
     labels : array of intp, shape (n,), or None
-        The true cluster of each row, where it is known.
+        The true cluster of each row, if known.
     feature_names : list of str, length V, or None
-        What the columns count, where they have names.
+        Names of the columns, if they have names.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Corpora that are known by name: their files, what can be checked of these, their origin."""
+"""Known corpora: their files, how to verify them, and their origin."""
 
 from typing import NamedTuple
 
 __all__ = ["CORPORA", "UCI", "Corpus", "CorpusFile"]
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/bag-of-words/"
-"""Where the UCI repository keeps its bags of words."""
+"""Bags of words of the UCI repository."""
 
 
 class CorpusFile(NamedTuple):
@@ -16,7 +16,7 @@ class CorpusFile(NamedTuple):
     header: tuple[int, int, int] | None = None
     """D, W and NNZ of a docword file."""
     n_lines: int | None = None
-    """Once it is unpacked."""
+    """Number of lines, uncompressed."""
 
 
 class Corpus(NamedTuple):
@@ -24,7 +24,7 @@ class Corpus(NamedTuple):
 
     what: str
     megabytes: float
-    """Of all files together, as they are packed."""
+    """Size of all files together, compressed."""
     files: tuple[CorpusFile, ...]
     origin: str | None
     """How to get it by hand; None if it can be fetched from the UCI repository."""
@@ -34,7 +34,7 @@ def _docword(name: str, sha256: str | None, header: tuple[int, int, int]) -> Cor
     return CorpusFile(name, sha256, header, n_lines=header[2] + 3)
 
 
-# The figures of UCI's are those that the repository publishes.
+# Figures of UCI corpora are those that the repository publishes.
 CORPORA = {
     "kos": Corpus(
         "blog entries on the campaign of 2004 (UCI): 3,430 documents, 6,906 words",
@@ -82,4 +82,4 @@ CORPORA = {
         origin="data/newsgroup.* of the R package lda 1.5.2, written in the UCI format",
     ),
 }
-"""From the name of a corpus, which is that of its folder, to what is known of it."""
+"""Corpora by name, which is also the name of their folder."""

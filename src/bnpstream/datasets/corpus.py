@@ -1,14 +1,14 @@
-"""A synthetic corpus of any size, drawn in bounded memory: there is no table of clusters by words.
+"""A synthetic corpus of any size, drawn in bounded memory, without a table of clusters by words.
 
-The words of cluster k have probabilities G_k ~ Dirichlet(c m), m being the frequencies of words at
-large. By Sethuraman's construction
+The words of cluster k have probabilities G_k ~ Dirichlet(c m), where m are the overall word
+frequencies. By Sethuraman's construction
 
     G_k = sum_j w_j delta(word_kj),    w the sticks of Beta(1, c),    word_kj ~ m,
 
 so a token is an atom j drawn from w, and then the word of (k, j). That word is computed from a hash
-of k and j whenever it is needed, and never stored. All clusters share one draw of w. So every G_k
-for itself is a Dirichlet draw; clusters have in common how heavy their atoms are, and not on which
-words these fall.
+of k and j whenever it is needed, and never stored. All clusters share one draw of w. So each G_k
+by itself is a Dirichlet draw; clusters share the weights of their atoms, but not the words that
+these fall on.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from bnpstream.priors import PitmanYor, Prior
 
 __all__ = ["synthetic_corpus", "synthetic_corpus_blocks"]
 
-# About 1,500 clusters in 266,000 documents, the largest with a tenth of them.
+# About 1,500 clusters in 266,000 documents; the largest has a tenth of them.
 _PRIOR = PitmanYor(concentration=10.0, discount=0.4)
 # The word of rank r has frequency 1 / (r + shift), normalised: 32 fits the KOS corpus best.
 _RANK_SHIFT = 32
@@ -34,7 +34,7 @@ _ATOMS_PER_CONCENTRATION = 37
 
 
 class _Source(NamedTuple):
-    """What tokens are drawn from: cumulated probabilities, names of words, key of the hash."""
+    """What tokens are drawn from: cumulative probabilities, names of words, key of the hash."""
 
     atom_edges: NDArray[np.float64]
     word_edges: NDArray[np.float64]
@@ -54,7 +54,7 @@ def synthetic_corpus(
 
     By default it has the size of the paper's New York Times corpus: 266,000 documents of 7,841
     words, about 35 million pairs of a document and a word. Word frequencies follow Zipf's law with
-    Mandelbrot's shift, in an order of words that is random; document lengths are log-normal.
+    Mandelbrot's shift, in a random order of words; document lengths are log-normal.
     The first rows do not depend on `n_documents`.
 
     Parameters
@@ -64,12 +64,12 @@ def synthetic_corpus(
     n_words : int, default 7841
         Size of the vocabulary.
     mean_length : float, default 210.0
-        Mean sum of a row, before it is rounded to a whole number of at least 1.
+        Mean sum of a row, before rounding to a whole number of at least 1.
     word_concentration : float, default 300.0
-        c of the Dirichlet(c m) that words of a cluster have; m are the frequencies of words at
-        large. The smaller, the less the clusters overlap.
+        c of the Dirichlet(c m) of the words in a cluster; m are the overall word frequencies.
+        The smaller, the less the clusters overlap.
     prior : Prior, default PitmanYor(concentration=10.0, discount=0.4)
-        Clusters are a partition drawn from it.
+        The clusters are a partition drawn from it.
     seed : int, default 0
         The same seed gives the same documents.
 
@@ -80,7 +80,7 @@ def synthetic_corpus(
 
     See Also
     --------
-    synthetic_corpus_blocks : The same rows, a block at a time and in bounded memory.
+    synthetic_corpus_blocks : The same rows, one block at a time, in bounded memory.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def synthetic_corpus_blocks(
     n_documents, n_words, mean_length, word_concentration, prior, seed
         As in `synthetic_corpus`.
     block_rows : int, default 1024
-        Rows of a block; the last one may have fewer. The rows do not depend on it.
+        Rows per block; the last block may have fewer. The rows do not depend on it.
 
     Yields
     ------
@@ -138,7 +138,7 @@ def synthetic_corpus_blocks(
         word_concentration=word_concentration,
         block_rows=block_rows,
     )
-    # One source of randomness each, used up in the order of rows: then blocks cannot matter.
+    # One source of randomness each, used in the order of rows, so that blocks do not matter.
     for_source, for_labels, for_lengths, for_tokens = (
         np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)
     )
@@ -156,7 +156,7 @@ def synthetic_corpus_blocks(
 
 
 def _make_source(n_words: int, word_concentration: float, rng: np.random.Generator) -> _Source:
-    """Draw what all documents have in common."""
+    """Draw what all documents share."""
     n_atoms = int(_ATOMS_PER_CONCENTRATION * max(word_concentration, 1.0))
     # 1 - Beta(1, c) is Beta(c, 1).
     left = np.cumprod(rng.beta(word_concentration, 1.0, n_atoms))
@@ -172,8 +172,8 @@ def _make_source(n_words: int, word_concentration: float, rng: np.random.Generat
 def _draw_words(
     clusters: NDArray[np.intp], uniforms: NDArray[np.float64], source: _Source
 ) -> NDArray[np.int32]:
-    """Return the words of tokens, given the cluster and a uniform number of each."""
-    # What the sticks leave is one more atom.
+    """Return the words of tokens, given the cluster and a uniform number for each."""
+    # The rest of the sticks is one more atom.
     atoms = np.searchsorted(source.atom_edges, uniforms, side="right")
     pairs = (clusters.astype(np.uint64) << np.uint64(32)) + atoms.astype(np.uint64)
     quantiles = _hash(source.key + pairs)
@@ -181,7 +181,7 @@ def _draw_words(
 
 
 def _hash(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return a number in [0, 1) for each, as if it were drawn at random.
+    """Return a pseudorandom number in [0, 1) for each.
 
     This is the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     """

@@ -1,4 +1,4 @@
-"""Handwritten digits, small enough to ship with scikit-learn."""
+"""Handwritten digits, which come with scikit-learn."""
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ def digits() -> Dataset:
     >>> images.counts.shape, int(images.counts.max()), images.labels[:5].tolist()
     ((1797, 64), 16, [0, 1, 2, 3, 4])
     """
-    # Here, so that the other data sets do not wait for scikit-learn to be imported.
+    # Here, so that other data sets do not import scikit-learn.
     from sklearn.datasets import load_digits
 
     bunch = load_digits()

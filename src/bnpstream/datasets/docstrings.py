@@ -1,4 +1,4 @@
-"""A small corpus that every installation has: the documentation of the packages below it."""
+"""A small corpus on every installation: the documentation of NumPy, SciPy and scikit-learn."""
 
 import inspect
 import re
@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"^[ \t]*\.\. .*$|^Read more in the .*$|:\w+:", re.MULTILIN
 
 
 class Docstring(NamedTuple):
-    """What the documentation says about one function or class."""
+    """The description of a function or class."""
 
     name: str
     text: str
@@ -39,13 +39,13 @@ class Docstring(NamedTuple):
 def docstrings(seed: int = 0) -> list[Docstring]:
     """Return the descriptions of public functions and classes of NumPy, SciPy and scikit-learn.
 
-    A description is the docstring up to its first section, without markup. How many there are
-    depends on the installed versions.
+    A description is the docstring up to its first section, without markup. Their number depends on
+    the installed versions.
 
     Parameters
     ----------
     seed : int
-        Of the random order.
+        Seed of the random order.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _described() -> Iterator[Docstring]:
             room = import_module(module)
             for name in sorted(room.__all__):
                 text = ""
-                with suppress(ImportError):  # what is experimental has to be asked for
+                with suppress(ImportError):  # experimental modules must be enabled first
                     text = _description(getattr(room, name, None))
                 if text not in seen and len(text.split()) >= LEAST_WORDS:
                     seen.add(text)
@@ -75,7 +75,7 @@ def _described() -> Iterator[Docstring]:
 
 
 def _description(thing: object) -> str:
-    """Return what the documentation of a function or class says first; nothing for others."""
+    """Return the description of a function or class; "" for anything else."""
     if not callable(thing):
         return ""
     text = _SECTION.split(inspect.getdoc(thing) or "")[0]

@@ -1,8 +1,8 @@
-"""Downloading of one file, which goes on where an earlier download stopped.
+"""Downloads one file, continuing where an earlier download stopped.
 
-What has arrived is kept in NAME.part, and what it is a part of in NAME.part.json: the address, the
-size, and the mark by which the server tells versions of the file apart. The server is asked for the
-rest of that very file. If it has another one by now, or cannot send a part, all is sent anew.
+The bytes so far are kept in NAME.part, and their origin in NAME.part.json: the address, the
+size, and the mark by which the server identifies the version of the file. The server is asked for
+the rest of that version. If it now has another, or cannot send a part, everything is sent again.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ class FetchError(OSError):
 
 
 class Step(NamedTuple):
-    """Where a download stands."""
+    """The progress of a download."""
 
     file: str
     stage: str
@@ -48,7 +48,7 @@ Progress = Callable[[Step], None]
 
 
 class _Origin(NamedTuple):
-    """What a part is a part of."""
+    """The origin of a partial download."""
 
     url: str
     total: int | None
@@ -58,17 +58,17 @@ class _Origin(NamedTuple):
 
 @contextmanager
 def downloaded(url: str, target: Path, progress: Progress) -> Iterator[tuple[Path, int]]:
-    """Download one file over HTTP; give it, and how many of its bytes were there before.
+    """Download one file over HTTP; yield it, and how many of its bytes were there before.
 
-    When the block ends, the file gets its name. If the block raises FetchError, as the file is not
-    what it should be, nothing is kept, as nothing can be made of it.
+    When the block ends, the file gets its name. If the block raises FetchError because the file is
+    not the right one, nothing is kept.
 
     Parameters
     ----------
     url : str
         Its address.
     target : Path
-        What the file is going to be called; its parts are kept beside it.
+        Final path of the file; partial downloads are kept beside it.
     progress : callable
         Takes a `Step`.
     """
@@ -96,7 +96,7 @@ def downloaded(url: str, target: Path, progress: Progress) -> Iterator[tuple[Pat
 def _complete(
     file: IO[bytes], url: str, origin_path: Path, tell: Callable[[int, int | None], None]
 ) -> int:
-    """Add to a part what it lacks; return how much was there before."""
+    """Add the missing bytes to a partial download; return how many were there before."""
     origin = _read_origin(origin_path)
     have = file.seek(0, os.SEEK_END) if origin is not None and origin.url == url else 0
     if origin is not None and have and have == origin.total:
@@ -113,7 +113,7 @@ def _complete(
             length = response.headers.get("Content-Length")
             total = None if length is None else int(length)
             origin = _Origin(url, total, _mark(response.headers))
-            # Cut short by a crash it cannot be read, and the download starts afresh.
+            # Cut short by a crash, it is unreadable, and the download starts again.
             origin_path.write_text(json.dumps(origin._asdict()))
         _receive(response, file, have, tell)
     finally:
@@ -124,13 +124,13 @@ def _complete(
 def _receive(
     response: "Response", file: IO[bytes], have: int, tell: Callable[[int, int | None], None]
 ) -> None:
-    """Write what the server sends to a part."""
+    """Write what the server sends to a partial download."""
     from urllib3.exceptions import HTTPError
 
     length = response.headers.get("Content-Length")
     total = have + int(length) if length is not None else None
     tell(have, total)
-    # As it is sent: some servers call a .gz file a text that is packed for the transfer.
+    # As sent: some servers call a .gz file a text that is compressed for the transfer.
     chunks = response.raw.stream(_AT_ONCE, decode_content=False)
     cause = None
     try:
@@ -140,7 +140,7 @@ def _receive(
             tell(have, total)
     except HTTPError as error:
         cause = error
-    if cause is not None or (total is not None and have < total):  # urllib3 1 says nothing of it
+    if cause is not None or (total is not None and have < total):  # urllib3 1 does not report it
         of = "" if total is None else f" of {total:,}"
         raise FetchError(
             f"{response.url}: the connection broke after {have:,}{of} bytes, which are kept: "
@@ -157,7 +157,7 @@ def _read_origin(path: Path) -> _Origin | None:
 
 @contextmanager
 def _opened_alone(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to add to it, and keep other processes from doing the same."""
+    """Open a file for appending, and keep other processes from doing the same."""
     with path.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -175,7 +175,7 @@ def _opened_alone(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _requests() -> ModuleType:
-    """Import requests, which takes long and may be missing."""
+    """Import requests, which is slow and may be missing."""
     try:
         import requests
     except ImportError as error:
@@ -188,7 +188,7 @@ def _requests() -> ModuleType:
 
 
 def _get(url: str, have: int = 0, origin: _Origin | None = None) -> "Response":
-    """Ask for a file from some byte on; raise FetchError if the answer is no."""
+    """Request a file from some byte on; raise FetchError if the request fails."""
     requests = _requests()
     headers = {"Accept-Encoding": "identity"}
     if have:
@@ -214,7 +214,7 @@ def _get(url: str, have: int = 0, origin: _Origin | None = None) -> "Response":
 
 
 def _reason(error: BaseException, url: str) -> str:
-    """Say in a few words why there is no answer."""
+    """Return in a few words why there is no answer."""
     host = urlsplit(url).netloc
     if isinstance(error, _requests().Timeout):
         return f"{host} does not answer within {_SECONDS} seconds"
@@ -229,7 +229,7 @@ def _reason(error: BaseException, url: str) -> str:
 
 
 def _goes_on(response: "Response", have: int, origin: _Origin | None) -> bool:
-    """Return whether the answer is the rest of the file that a part is of."""
+    """Return whether the answer is the rest of the file that was partly downloaded."""
     sent = re.fullmatch(
         r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip()
     )
@@ -237,13 +237,13 @@ def _goes_on(response: "Response", have: int, origin: _Origin | None) -> bool:
         return False
     first, total = sent.groups()
     same_size = origin.total is None or total in ("*", str(origin.total))
-    # A server that does not know If-Range would send the rest of another file.
+    # A server that ignores If-Range would send the rest of another file.
     mark = _mark(response.headers)
     return int(first) == have and same_size and (mark is None or mark == origin.mark)
 
 
 def _mark(headers: Any) -> str | None:
-    """Return what tells versions of a file apart; a weak ETag does not."""
+    """Return what identifies a version of a file; a weak ETag does not."""
     tag: str | None = headers.get("ETag")
     if tag is not None and not tag.startswith("W/"):
         return tag

@@ -1,4 +1,4 @@
-"""Corpora of the UCI repository, downloaded and checked (needs the extra ``bnpstream[fetch]``)."""
+"""Downloads and verifies corpora of the UCI repository (needs the extra ``bnpstream[fetch]``)."""
 
 import errno
 import gzip
@@ -20,30 +20,30 @@ _AT_ONCE = 1 << 20
 
 
 class FetchedFile(NamedTuple):
-    """A file that is there and was checked."""
+    """A file that is present and verified."""
 
     path: Path
     n_bytes: int
     sha256: str
     hash_known: bool
-    """Whether the hash was compared; if not, only what can be seen in the contents was."""
+    """Whether the hash was compared; if not, only the contents were checked."""
     resumed_from: int | None
-    """Bytes that an earlier download had left; None if the whole file was there already."""
+    """Bytes left by an earlier download; None if the whole file was there already."""
 
 
 class Fetched(NamedTuple):
-    """A corpus that is there and was checked."""
+    """A corpus that is present and verified."""
 
     folder: Path
     files: tuple[FetchedFile, ...]
 
 
 class _Verdict(NamedTuple):
-    """What was found out about a file."""
+    """Result of checking a file."""
 
     sha256: str
     problem: str | None
-    """What is wrong with it; None if nothing is."""
+    """What is wrong with it; None if it is right."""
 
 
 def fetch(
@@ -52,39 +52,39 @@ def fetch(
     base_url: str = UCI,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Download a corpus of the UCI repository, unless it is there, and check its files.
+    """Download a corpus of the UCI repository, unless it is there, and verify its files.
 
-    A download that was interrupted goes on where it stopped. No file has its name before it is
-    whole and checked: by its hash where that is known, which it is for "kos"; else it has to unpack
-    to its end, and to have the header and the number of lines that UCI publishes.
+    An interrupted download continues where it stopped. A file gets its name only when it is
+    complete and verified: by its hash if known, as for "kos"; otherwise it must decompress to its
+    end, and have the header and the number of lines that UCI publishes.
 
     Parameters
     ----------
     name : {"kos", "nytimes"}
         The corpus.
     to : str or path, optional
-        Directory in which the folder of the corpus is made; by default the one that `find` looks
-        in. After another one, set the environment variable ``BNPSTREAM_DATA`` to it.
+        Directory in which to create the folder of the corpus; by default the one that `find`
+        searches. If you choose another, set the environment variable ``BNPSTREAM_DATA`` to it.
     base_url : str, optional
-        Address of a directory with the files; by default UCI's.
+        URL of a directory with the files; by default UCI's.
     progress : callable, optional
         Called with a `Step` again and again: file, stage, bytes so far, bytes in all.
 
     Returns
     -------
     Fetched
-        The folder; and of every file its path, size and sha256, whether that could be compared with
-        a known one, and whether it was there before.
+        The folder; and for each file its path, size and sha256, whether that was compared with a
+        known one, and whether the file was there before.
 
     Raises
     ------
     ValueError
-        If `name` is another one.
+        If `name` is unknown.
     ImportError
         If requests is missing.
     FetchError
-        If there is no network or no such file, if the contents are not the right ones, or if the
-        disk does not take them. It is an OSError.
+        If there is no network or no such file, if the contents are wrong, or if the disk refuses
+        them. It is an OSError.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _fetch_file(folder: Path, known: CorpusFile, base_url: str, tell: Progress) 
             if verdict.problem is not None:
                 raise FetchError(
                     f"{known.name} from {url}: {verdict.problem}: what was downloaded is deleted; "
-                    f"fetch again, and if that fails alike, {ANOTHER}"
+                    f"fetch again; if that fails too, {ANOTHER}"
                 )
     return FetchedFile(
         path, path.stat().st_size, verdict.sha256, known.sha256 is not None, resumed_from
@@ -128,10 +128,10 @@ def _fetch_file(folder: Path, known: CorpusFile, base_url: str, tell: Progress) 
 
 
 def _inspect(path: Path, known: CorpusFile, tell: Progress) -> _Verdict:
-    """Compare a file with what is known of it.
+    """Compare a file with what is known about it.
 
-    With a known hash nothing else matters. Without one, the file has to unpack to its end, its
-    header has to say what is published, and it needs as many lines.
+    With a known hash nothing else matters. Without one, the file must decompress to its end, and
+    have the published header and number of lines.
     """
     size = path.stat().st_size
     tell(Step(known.name, "checking", size, size))
@@ -140,7 +140,7 @@ def _inspect(path: Path, known: CorpusFile, tell: Progress) -> _Verdict:
     if known.sha256 is not None:
         problem = f"its sha256 is {sha256}, expected {known.sha256}"
         return _Verdict(sha256, None if sha256 == known.sha256 else problem)
-    # The name on the disk may be that of a download which is not finished.
+    # The name on disk may be that of a partial download.
     unpacked: Any = gzip.open if known.name.endswith(".gz") else Path.open
     try:
         with unpacked(path, "rb") as file:
@@ -169,7 +169,7 @@ def _find_problem(file: IO[bytes], known: CorpusFile) -> str | None:
 
 @contextmanager
 def _writing_to(folder: Path) -> Iterator[None]:
-    """Say of a folder what is wrong if the system does not let files be written there."""
+    """Say what is wrong with a folder if files cannot be written there."""
     try:
         yield
     except FetchError:
@@ -183,9 +183,9 @@ def _writing_to(folder: Path) -> Iterator[None]:
         elif error.errno in (errno.EEXIST, errno.ENOTDIR):
             advice = f"there is a file where a directory is needed: {another}"
         else:
-            advice = f"{error.strerror or error}: when that is mended, fetch again"
+            advice = f"{error.strerror or error}: fix that, then fetch again"
         raise FetchError(f"{folder}: {advice}") from error
     finally:
-        # Unless there is something in it: `find` would take it for a corpus.
+        # Unless it contains something: `find` would take it for a corpus.
         with suppress(OSError):
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""Corpora that are never shipped: where they are on this disk, and how they are read."""
+"""Corpora that are not shipped: where they are on this disk, and how to read them."""
 
 import os
 from os import PathLike
@@ -24,11 +24,11 @@ _PROJECT_ROOT = Path(__file__).resolve().parents[3]
 
 
 def data_directory() -> Path:
-    """Return the directory that holds a folder for every corpus, whether or not it exists.
+    """Return the directory that holds a folder for each corpus, whether or not it exists.
 
-    It is what the environment variable ``BNPSTREAM_DATA`` says. Where that is not set, it is
-    ``../shared/data`` seen from the root of a checkout if there is such a directory, and the user's
-    cache otherwise: ``bnpstream`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``.
+    It is the value of the environment variable ``BNPSTREAM_DATA``. If that is not set, it is
+    ``../shared/data`` relative to the root of a checkout if that exists, and otherwise the user's
+    cache: ``bnpstream`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def data_directory() -> Path:
     if shared.is_dir():
         return shared
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification wants relative paths to be ignored.
+    # The XDG specification says to ignore relative paths.
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "bnpstream"
 
 
@@ -92,7 +92,7 @@ def load_kos() -> Dataset:
     Raises
     ------
     FileNotFoundError
-        If the folder "kos" is not where `find` looks, or lacks a file.
+        If the folder "kos" is not in the `data_directory`, or lacks a file.
 
     See Also
     --------
@@ -107,12 +107,12 @@ def load_nytimes(
 ) -> Dataset:
     """Read the New York Times corpus of the UCI repository.
 
-    It takes 1.9 GB of memory while it is read, and 0.9 GB afterwards.
+    It takes 1.9 GB of memory during reading, and 0.9 GB afterwards.
 
     Parameters
     ----------
     docword, vocab : str or path, optional
-        The files; by default those in the folder "nytimes" where `find` looks.
+        The files; by default those in the folder "nytimes" of the `data_directory`.
 
     Returns
     -------
@@ -122,9 +122,9 @@ def load_nytimes(
     Raises
     ------
     FileNotFoundError
-        If a file is not there.
+        If a file is missing.
     ValueError
-        If there is not one word a column.
+        If the number of words differs from the number of columns.
 
     See Also
     --------
@@ -141,7 +141,7 @@ def _read_uci(docword: str | PathLike[str], vocab: str | PathLike[str]) -> Datas
     words, counts = read_vocabulary(vocab), read_docword(docword)
     if len(words) != counts.shape[1]:
         raise ValueError(
-            f"{vocab}: {len(words)} words for the {counts.shape[1]} of {docword}: "
+            f"{vocab}: has {len(words)} words, but there are {counts.shape[1]} in {docword}: "
             "give two files of one corpus"
         )
     return Dataset(counts, labels=None, feature_names=words)
@@ -150,7 +150,7 @@ def _read_uci(docword: str | PathLike[str], vocab: str | PathLike[str]) -> Datas
 def load_nyt8447() -> Dataset:
     """Read 8447 articles of the New York Times.
 
-    They are not a part of the UCI repository's set of that name: the vocabulary is their own.
+    They are not part of the UCI repository's set of that name: the vocabulary differs.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def load_nyt8447() -> Dataset:
     Raises
     ------
     FileNotFoundError
-        If the folder "nyt8447" is not where `find` looks, or lacks a file.
+        If the folder "nyt8447" is not in the `data_directory`, or lacks a file.
     """
     folder = find("nyt8447")
     words = read_vocabulary(folder / "nyt.tokens.gz")
@@ -173,7 +173,7 @@ def load_nyt8447() -> Dataset:
 def load_20news(split: Literal["train", "test"] = "train") -> Dataset:
     """Read the 20 Newsgroups corpus, split by date.
 
-    Documents are sorted by label: shuffle them to make a stream. There is no stop list.
+    Documents are sorted by label: shuffle them to make a stream. Stop words are included.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ def load_20news(split: Literal["train", "test"] = "train") -> Dataset:
     Raises
     ------
     FileNotFoundError
-        If the folder "20news" is not where `find` looks, or lacks a file.
+        If the folder "20news" is not in the `data_directory`, or lacks a file.
     ValueError
-        If `split` is another word, or if there is not one label a document.
+        If `split` is unknown, or if the number of labels differs from that of documents.
     """
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}: give 'train' or 'test'")

@@ -1,4 +1,4 @@
-"""Corpora without their rare and frequent words, and without documents that are short then."""
+"""Removes rare and frequent words from a corpus, and then short documents."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ __all__ = ["PrunedCorpus", "prune_corpus"]
 
 @dataclass(frozen=True, eq=False)
 class PrunedCorpus(Dataset):
-    """Hold what is left of a corpus, and where it was.
+    """Hold what remains of a corpus, and its place in the corpus.
 
     Attributes
     ----------
     documents : array of intp, shape (n,)
-        Which rows of the corpus are left, in order.
+        Rows of the corpus that remain, in order.
     words : array of intp, shape (V,)
-        Which columns of the corpus are left, in order.
+        Columns of the corpus that remain, in order.
     """
 
     documents: NDArray[np.intp]
@@ -35,7 +35,7 @@ def prune_corpus(
     min_words: int = 20,
     drop: Collection[str] | Callable[[str], bool] = (),
 ) -> PrunedCorpus:
-    """Remove rare and frequent words, then documents that are short without them.
+    """Remove rare and frequent words, then documents that have become short.
 
     The defaults are those of the paper for the New York Times: words in fewer than 20 documents or
     in more than 90 % of them are removed, then documents with fewer than 20 remaining words. It
@@ -46,25 +46,25 @@ def prune_corpus(
     Parameters
     ----------
     corpus : Dataset
-        Counts of words, one row a document; it is not changed.
+        Word counts, one row per document; not changed.
     min_documents : int, default 20
-        A word stays if it is in so many documents.
+        A word stays if it is in at least this many documents.
     max_share : float, default 0.9
-        A word stays if it is in so large a share of all documents, empty ones included, or less.
+        A word stays if it is in at most this share of all documents, including empty ones.
     min_words : int, default 20
-        A document stays if so many of its words, counted as often as they occur, remain.
+        A document stays if at least this many of its tokens remain.
     drop : collection of str, or callable, optional
-        Words to remove whatever their frequency, or a function that says of a word whether to.
+        Words to remove whatever their frequency, or a function that says whether to remove a word.
 
     Returns
     -------
     PrunedCorpus
-        A Dataset with what is left, and which documents and words that is.
+        What remains, and which documents and words these are.
 
     Raises
     ------
     ValueError
-        If nothing is left, or if words are to be dropped from a corpus without names of words.
+        If nothing remains, or if words are to be dropped from a corpus without feature names.
 
     Examples
     --------
@@ -82,23 +82,23 @@ def prune_corpus(
     counts = _canonical(corpus.counts)
     n_documents = counts.shape[0]
     n_containing = np.bincount(counts.indices, minlength=counts.shape[1])
-    # Divided, as 0.29 * 100 is less than 29.
+    # Divided, because 0.29 * 100 is less than 29.
     stays = (n_containing >= min_documents) & (n_containing / max(n_documents, 1) <= max_share)
     stays &= ~_dropped(corpus.feature_names, counts.shape[1], drop)
     words = np.flatnonzero(stays)
     if words.size == 0:
         raise ValueError(
-            f"no word is left of {stays.size:,}: none is in at least {min_documents} documents "
-            f"(min_documents) and in at most {max_share:g} of all {n_documents:,} (max_share), "
-            "those of drop apart: allow more"
+            f"none of the {stays.size:,} words remains: none is in at least {min_documents} "
+            f"documents (min_documents) and in at most {max_share:g} of all {n_documents:,} "
+            "(max_share), apart from those in drop: allow more"
         )
     counts = counts[:, words]
     lengths: NDArray[np.int64] = counts.sum(axis=1)
     documents = np.flatnonzero(lengths >= min_words)
     if documents.size == 0:
         raise ValueError(
-            f"no document is left of {n_documents:,}: the longest has {lengths.max()} of the "
-            f"remaining {words.size:,} words, and min_words is {min_words}: give a smaller one"
+            f"none of the {n_documents:,} documents remains: the longest has {lengths.max()} of "
+            f"the remaining {words.size:,} words, but min_words is {min_words}: give a smaller one"
         )
     return PrunedCorpus(
         counts[documents],
@@ -110,7 +110,7 @@ def prune_corpus(
 
 
 def _canonical(counts: sparse.csr_array[np.int64]) -> sparse.csr_array[np.int64]:
-    """Return counts with one entry for every word of a document, and none that are zero."""
+    """Return counts with one entry per word of a document, and no zeros."""
     if counts.has_canonical_format and np.all(counts.data):
         return counts
     counts = counts.copy()
@@ -122,13 +122,13 @@ def _canonical(counts: sparse.csr_array[np.int64]) -> sparse.csr_array[np.int64]
 def _dropped(
     names: list[str] | None, n_words: int, drop: Collection[str] | Callable[[str], bool]
 ) -> NDArray[np.bool_]:
-    """Return of every column whether its word is to be dropped."""
+    """Return, for each column, whether its word is to be dropped."""
     if isinstance(drop, str):
         raise ValueError(f"drop is {drop!r}: give a list of words, or a function")
     if not callable(drop) and not drop:
         return np.zeros(n_words, dtype=np.bool_)
     if names is None:
-        raise ValueError("drop names words, and this corpus has no feature_names: give them to it")
+        raise ValueError("drop names words, but this corpus has no feature_names: add them")
     chosen = drop if callable(drop) else set(drop).__contains__
     return np.fromiter((bool(chosen(name)) for name in names), np.bool_, count=n_words)
 

@@ -1,4 +1,4 @@
-"""What the driver keeps: the posterior, what others lack of it, and what it all cost."""
+"""The driver's records: the posterior, updates for the workers, and costs."""
 
 import time
 from collections import deque
@@ -12,30 +12,30 @@ from bnpstream.engine.parallel.resolution import resolve
 from bnpstream.mixture import Event
 
 UPDATES_PER_SNAPSHOT = 4
-"""Bytes of updates between two snapshots, for one byte of a snapshot: making one takes longer."""
+"""Bytes of updates between two snapshots, per byte of a snapshot, which is slower to make."""
 SMALL = 1 << 22
-"""A snapshot is taken to weigh at least so much, 4 MB."""
+"""Least size that a snapshot is assumed to have, 4 MB."""
 
 
 @dataclass
 class Costs:
-    """What a run took, for models of how it scales.
+    """Costs of a run, for modelling how it scales.
 
     Parameters
     ----------
     resolving, applying, packing, sending : float
-        Seconds that the driver worked: on changes whose clusters have to be matched; on those that
-        are taken over as they are; on snapshots; on tasks.
+        Seconds of work by the driver: on changes whose clusters must be matched; on changes applied
+        as they are; on snapshots; on tasks.
     waiting : float
-        Seconds that it waited for workers.
+        Seconds spent waiting for workers.
     working : float
-        Seconds that the workers worked, reading included.
+        Seconds of work by the workers, including reading.
     received, sent : int
         Bytes of changes from the workers, and of updates and snapshots to them.
     n_matched, n_born : int
-        Clusters that partitions opened and that were taken for one there, or for none.
+        Clusters opened by partitions that were matched with one there, or not.
     n_snapshots, n_repeated : int
-        Snapshots sent, and tasks that were handed out again.
+        Snapshots sent, and tasks that were repeated.
     """
 
     resolving: float = 0.0
@@ -61,7 +61,7 @@ class Book:
     replica : Replica
         The driver's posterior.
     staleness : int
-        Tasks may start from posteriors so much older than the newest.
+        How much older than the newest the posterior may be from which a task starts.
     """
 
     replica: Replica
@@ -70,16 +70,16 @@ class Book:
 
     def __post_init__(self) -> None:
         self.renamed: Renamed | None = None
-        """What became of the clusters of the last task, if it started from older ones."""
+        """New names of the clusters of the last task, if it started from an older posterior."""
         self._updates: deque[Update] = deque()
         self._snapshots = deque([self._snapshot()])
-        # By version; the stream's own history may be moved to a file meanwhile.
+        # By version; the stream's own history may be moved to a file in the meantime.
         self._recent: deque[list[Event]] = deque(maxlen=self.staleness + 1)
 
     def apply(self, outcome: Outcome) -> bool:
-        """Apply what a task changed, if it is its turn; return whether it was.
+        """Apply the change by a task, if it is its turn; return whether it was.
 
-        A task that is in the posterior already is never applied again.
+        A task that is already in the posterior is never applied again.
         """
         replica = self.replica
         if outcome.number != replica.version:
@@ -113,7 +113,7 @@ class Book:
     def since(
         self, version: int | None, base: int
     ) -> tuple[PackedReplica | None, tuple[Update, ...]]:
-        """Return what a worker needs that has a version, or none, to get to `base`."""
+        """Return what a worker with some version, or with none, needs to get to `base`."""
         oldest = self._updates[0].version - 1 if self._updates else self.replica.version
         snapshot = None
         if version is None or not oldest <= version <= base:
@@ -132,9 +132,9 @@ class Book:
         return made
 
     def _forget_old(self) -> None:
-        """Make a snapshot where a worker that has nothing would be sent much more than one.
+        """Make a snapshot when a worker without a posterior would be sent much more than one.
 
-        The one before is kept with what came since: workers that are a little behind have it.
+        The previous snapshot and its updates are kept for workers that lag a little.
         """
         kept, newest = self._snapshots, self._snapshots[-1]
         since = sum(u.nbytes for u in self._updates if u.version > newest.version)

@@ -1,4 +1,4 @@
-"""Getting hold of a Dask cluster: one that runs somewhere, or one made here."""
+"""Connects to a Dask cluster, running or started here."""
 
 import re
 import signal
@@ -10,35 +10,35 @@ import dask
 from distributed import Client, LocalCluster
 
 PATIENCE = 5.0
-"""Seconds until a scheduler must have answered, and one worker must be there."""
+"""Seconds within which a scheduler must answer and have a worker."""
 WITHOUT_PROFILER = {"distributed.worker.profile.enabled": False}
-"""Of Dask: its workers are interrupted a hundred times a second, which costs some per cent."""
+"""Dask's profiler interrupts workers a hundred times a second, which costs some per cent."""
 
 
 @contextmanager
 def connect(address: str) -> Iterator[Client]:
-    """Connect to a cluster for the length of a ``with`` block.
+    """Connect to a cluster within a ``with`` block.
 
     Parameters
     ----------
     address : str
-        ``"tcp://HOST:PORT"`` of a scheduler that is running, or ``"local:2"`` for two worker
-        processes on this machine, of one thread each, which end with the block. Dask's profiler
-        is off in these.
+        ``"tcp://HOST:PORT"`` of a running scheduler, or ``"local:2"`` for two worker processes on
+        this machine, with one thread each, which end with the block. Dask's profiler is off in
+        these.
 
     Yields
     ------
     client : distributed.Client
-        Its ``dashboard_link`` is where to look at what goes on.
+        Its ``dashboard_link`` shows what is going on.
 
     Raises
     ------
     ConnectionError
-        If nobody answers, or the scheduler has no worker.
+        If the scheduler does not answer, or has no workers.
     """
     local = re.fullmatch(r"local:([1-9]\d*)", address)
     if local is not None:
-        # Port 0 is any free one: a second cluster must not complain about the first.
+        # Port 0 is any free one, so that a second cluster does not complain about the first.
         with (
             dask.config.set(WITHOUT_PROFILER),
             LocalCluster(
@@ -56,7 +56,7 @@ def connect(address: str) -> Iterator[Client]:
             yield client
     else:
         raise ValueError(
-            f'a cluster is "tcp://HOST:PORT" or, on this machine, such as "local:2", '
+            f'give a cluster as "tcp://HOST:PORT" or, on this machine, as "local:2", for example; '
             f"got {address!r}"
         )
 
@@ -81,9 +81,9 @@ def _reach(address: str) -> Client:
 
 
 def dask_setup(worker: Any) -> None:
-    """Let a worker process on this machine, which loads this module first, not end by Ctrl-C.
+    """Make a worker process on this machine, which loads this module first, ignore Ctrl-C.
 
-    Ctrl-C in a terminal reaches every process there. The driver heeds it, at the next good moment;
-    workers go on until then, and end with the driver.
+    Ctrl-C in a terminal reaches every process there. The driver stops at the next good moment;
+    workers continue until then, and end with the driver.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""EP on the workers of a cluster: every worker sweeps its shards, the driver adds up."""
+"""EP on the workers of a cluster: each worker sweeps its shards, the driver adds up."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -31,20 +31,20 @@ from bnpstream.mixture import SiteBuffer
 from bnpstream.mixture.window import Window
 
 EPOCHS_ON_WORKERS = 5
-"""Sweeps after which the driver takes a copy of the sites: what a lost worker held is made again
-from there, and the posteriors needed for it are all that the scheduler keeps."""
+"""Sweeps after which the driver takes a copy of the sites: what a lost worker held is recomputed
+from there, and the scheduler keeps only the posteriors needed for this."""
 
 
 def fit_ep(
     client: Client, shards: Any, model: StreamingMixture, *, damping: float = DAMPING
 ) -> StreamingMixture:
-    """Fit a model by parallel EP: as ``model.fit``, with the sweeps over shards side by side.
+    """Fit a model by parallel EP: as ``model.fit``, with sweeps over shards in parallel.
 
-    The first pass, ADF, goes through the shards in order, as on one machine: what is left open is
-    learnt there. Then every shard is swept against the posterior after the last sweep; the new
-    posterior is the sum of what all shards contribute. The result depends on the shards, not on how
-    many workers there are, nor on whether one is lost on the way. A single shard gives what
-    ``model.fit`` gives, bit for bit.
+    The first pass, ADF, goes through the shards in order, as on one machine, and learns unset
+    parameters. Then each shard is swept against the posterior after the last sweep; the new
+    posterior is the sum of what all shards contribute. The result depends on the shards, not on the
+    number of workers, nor on whether one is lost. A single shard gives the result of
+    ``model.fit``, bit for bit.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ def fit_ep(
         The cluster, see `connect`.
     shards : iterable, or Dask bag, array or data frame
         Blocks of rows, in order: paths of files that the workers can read, delayed blocks, futures,
-        or rows as ``model.fit`` takes them. Those travel by way of the scheduler.
+        or rows as for ``model.fit``, which travel through the scheduler.
     model : StreamingMixture
-        Its `n_passes`, two or more, and its `tol` say how long; fitted in place.
+        Its `n_passes`, two or more, and its `tol` limit the sweeps; fitted in place.
     damping : float
-        Share of its old site that a row keeps in a sweep, in [0, 1): shards that move at the same
-        time overshoot less. Nothing is kept where there is one shard.
+        Share of its old site that a row keeps in a sweep, in [0, 1), because shards that move at
+        the same time overshoot less. Without effect for a single shard.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def fit_ep(
 
 def _check(model: StreamingMixture, damping: float) -> None:
     if not isinstance(model, StreamingMixture):
-        raise TypeError(f"fit_ep fits a StreamingMixture, got {model!r}")
+        raise TypeError(f"fit_ep needs a StreamingMixture, got {model!r}")
     model.check_parameters()
     if model.n_passes < 2:
         raise ValueError(
@@ -110,9 +110,9 @@ class Start(NamedTuple):
 
     opened: OpenStream
     absorbed: list[Absorbed]
-    """What became of rows when they were absorbed; rows of a prefix come late."""
+    """Results for rows when they were absorbed; rows of a prefix come late."""
     sizes: list[int]
-    """Rows of every shard."""
+    """Number of rows in each shard."""
 
 
 def absorb(start: Start, rows: Any = None) -> Start:
@@ -128,14 +128,14 @@ def absorb(start: Start, rows: Any = None) -> Start:
 
 
 def encode(rows: Any, posterior: SparseStream) -> Batch:
-    """Return rows encoded as the model has learnt to."""
+    """Return rows encoded by the model as learnt."""
     return posterior.encoder.view(posterior.encoder.prepared(as_rows(rows)))
 
 
 def sweep(
     batch: Batch, sites: Responsibilities, posterior: SparseStream, damping: float
 ) -> tuple[Responsibilities, Swept]:
-    """Sweep a shard on a worker: it takes a quarter less time where freed memory is kept."""
+    """Sweep a shard on a worker; keeping freed memory makes this a quarter faster."""
     keep_freed_memory()
     return sweep_shard(batch, sites, posterior, damping)
 
@@ -154,15 +154,15 @@ def swept_of(outcome: tuple[Responsibilities, Swept]) -> Swept:
 
 
 def assigned(batch: Batch, posterior: SparseStream) -> tuple[NDArray[np.intp], Integers, Floats]:
-    """Return position and id of the likeliest cluster of every row, and its responsibility."""
+    """Return position and id of the most likely cluster of each row, and its responsibility."""
     return posterior.posterior().assigned(batch)
 
 
 class _Sweeps:
-    """The sweeps over all shards: the driver has the posterior, the workers rows and sites."""
+    """The sweeps over all shards: the driver has the posterior, the workers have rows and sites."""
 
     sites: list[Any]
-    """Futures of them, a shard each."""
+    """Futures of the sites, one per shard."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class _Sweeps:
         self._spread(stream.window.sites)
 
     def sweep_and_merge(self) -> None:
-        """Sweep as `window.finish` does, and merge where the model is to."""
+        """Sweep as `window.finish` does, and merge if the model says so."""
         stream, settings = self.stream, self.stream.settings
         schedule = settings.schedule(all_rows=True)
         assert schedule is not None
@@ -212,7 +212,7 @@ class _Sweeps:
         return combined.epoch
 
     def _merge(self, threshold: float | None) -> None:
-        """Merge clusters as the model's own odds have it; all sites are needed for that."""
+        """Merge clusters by the model's own odds, which needs all sites."""
         if threshold is None:
             return
         sites, stream = self._gathered(), self.stream
@@ -225,13 +225,13 @@ class _Sweeps:
         return Responsibilities.joined(parts).sites(self.stream.state)
 
     def _spread(self, sites: SiteBuffer) -> None:
-        """Give every shard its sites."""
+        """Give each shard its sites."""
         ends = zip(self.ends[:-1].tolist(), self.ends[1:].tolist(), strict=True)
         parts = [Responsibilities.of(self.stream.state, sites, *part) for part in ends]
         self.sites = hand_over(self.client, parts)
 
     def labels(self, absorbed: Absorbed) -> Labels:
-        """Return of every row what `fit` says: how it came, and where it belongs now."""
+        """Return the labels that `fit` gives: evidence on arrival, and clusters as of now."""
         posterior = hand_over(self.client, [SparseStream.of(self.stream)])[0]
         found = self.client.map(assigned, self.batches, posterior=posterior, pure=False)
         parts = zip(*self.client.gather(found), strict=True)

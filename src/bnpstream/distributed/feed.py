@@ -1,9 +1,9 @@
-"""Feeding a source to a model by the workers of a cluster, into a run directory.
+"""Feeds a source to a model through the workers of a cluster, into a run directory.
 
-The files of a source are its partitions, and workers read them; a Parquet file is cut at its row
-groups. A source that is one file of another format is read by the driver, which hands out blocks of
-its records. A run is saved where nothing is out: there it goes on to the same bits, with whatever
-workers there are then.
+The files of a source are its partitions, and workers read them; a Parquet file is divided into its
+row groups. If a source is one file of another format, the driver reads it and hands out blocks of
+its records. A run is saved when no partition is in progress: from there it continues to the same
+bits, with whatever workers there are then.
 """
 
 from collections import deque
@@ -31,8 +31,8 @@ from bnpstream.storage import RunError
 
 
 def check_source(options: RunOptions) -> None:
-    """Raise OptionError if a source has no partitions that are the same every time."""
-    way_out = "leave out --dask, or name files that are complete"
+    """Raise OptionError if a source does not have the same partitions every time."""
+    way_out = "leave out --dask, or name complete files"
     if "-" in options.paths:
         raise OptionError(f"--dask needs files, and - is standard input: {way_out}")
     if options.follow:
@@ -46,14 +46,14 @@ def check_model(model: Mixture, staleness: int) -> None:
         return
     if isinstance(stream.encoder, GrowingVocabulary):
         raise OptionError(
-            f"--staleness {staleness}: workers that do not wait for each other need a "
-            "vocabulary that is fixed, and that of texts grows: give --hash-bits 18 or "
-            "--vocab FILE, or --staleness 0, with which one works at a time"
+            f"--staleness {staleness}: workers in parallel need a fixed vocabulary, but that of "
+            "texts grows: give --hash-bits 18 or --vocab FILE, or --staleness 0, with which one "
+            "works at a time"
         )
     raise OptionError(
-        f"--staleness {staleness}: workers that do not wait for each other pass over rows "
-        "once: leave out --passes, --revisit, --merge-threshold and --half-life, or give "
-        "--staleness 0, with which one works at a time"
+        f"--staleness {staleness}: workers in parallel pass over rows only once: leave out "
+        "--passes, --revisit, --merge-threshold and --half-life, or give --staleness 0, with "
+        "which one works at a time"
     )
 
 
@@ -66,14 +66,14 @@ class SharedFeed:
     client : distributed.Client
         The cluster.
     feed : Feed
-        What is fed, with its `sharing`.
+        The feed, with its `sharing`.
 
     Attributes
     ----------
     unread : list of str
         Partitions of this process that could not be read, or not to their end.
     costs : Costs
-        What it took.
+        Costs of the run.
     """
 
     client: Any
@@ -86,35 +86,35 @@ class SharedFeed:
         assert sharing is not None, "start it with RunOptions(sharing=...)"
         assert partitions is not None
         self._sharing, self._done = sharing, partitions.done
-        # What cannot be cut is read here.
+        # What has no partitions is read here.
         self._parts = source.partitions()
         self._total = total = None if self._parts is None else len(self._parts)
         if partitions.done > 0 and partitions.total != total:
             raise RunError(
-                f"the source has {total or 'other'} partitions, and had {partitions.total} when "
-                "the run was saved: restore its files, or begin another run with another --out"
+                f"the source has {total or 'other'} partitions, but had {partitions.total} when "
+                "the run was saved: restore its files, or start a new run with another --out"
             )
         self.feed.partitions = replace(partitions, total=total)
         self._positions: deque[JSON] = deque()
-        """After every block that is out, where the driver reads them."""
+        """Positions after each block in progress, if the driver reads them."""
         self._absorbed = _so_far(self.feed.model.stream)
 
     def run(self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]) -> bool:
-        """Read the source to its end, as `Feed.run` does; return False if a signal ended it.
+        """Read the source to its end, as `Feed.run` does; return False if a signal stopped it.
 
-        A signal ends it at the next place where it can be saved.
+        A signal stops it at the next place where it can be saved.
         """
         try:
             return self.feed.go_through(self._steps(pace), pace, interrupts, on_batch)
         except StreamError as error:
-            reason = " ".join(error.reason.split())  # Dask's are of many lines
+            reason = " ".join(error.reason.split())  # Dask's have many lines
             raise RunError(
                 f"{reason}: the last checkpoint is intact: when the cluster is back, "
                 "or with another one, continue with --resume"
             ) from error
 
     def _steps(self, pace: Pace) -> Generator[bool]:
-        """Apply partition after partition; the run can be saved where all that are out are in."""
+        """Apply partition after partition; the run can be saved when none is in progress."""
         feed, sharing, done = self.feed, self._sharing, self._done
         partitions = self._partitions()
         stream = stream_partitions(
@@ -137,17 +137,17 @@ class SharedFeed:
                 self._take(applied, pace)
                 reached = applied.reached
                 settled = reached.inside is None and reached.partitions % sharing.settle_every == 0
-                if settled:  # until then, partitions that are out may have to look things up in it
+                if settled:  # until then, partitions in progress may have to look things up in it
                     events.clear()
                     n_logged = 0
                 yield settled
         feed.model.stream.lineage.clear()
 
     def _take(self, applied: Applied, pace: Pace) -> None:
-        """Note what became of a partition."""
+        """Record the result of a partition."""
         feed, rejects = self.feed, list(applied.rejects)
         n_records = applied.reached.records - feed.records
-        position = feed.position  # of no use inside a block, nor where workers read by themselves
+        position = feed.position  # unused inside a block, and if workers read by themselves
         if self._positions and applied.reached.inside is None:
             position = self._positions.popleft()
         feed.check_budget(rejects, pace, untouched=False)
@@ -163,13 +163,13 @@ class SharedFeed:
             feed.note_evidence((self._absorbed[0] - evidence) / (self._absorbed[1] - rows))
 
     def _partitions(self) -> Generator[Any]:
-        """Yield what the source is cut into; those that are done are not read."""
+        """Yield the partitions of the source; those that are done are not read."""
         if self._parts is not None:
             yield from self._parts
             return
         source = self.feed.source
         yield from repeat(None, self._done)
-        # One at a time: joined ones would be longer or shorter as it happens.
+        # One at a time, because the length of joined ones would depend on timing.
         batches = source.batches(self._sharing.part_rows, self.feed.position)
         items = read_ahead(batches, 1, source.stop)
         first = self.feed.records
@@ -183,7 +183,7 @@ class SharedFeed:
 
 
 def _so_far(stream: Stream) -> tuple[float, int]:
-    """Return the evidence of all rows absorbed, and how many these are."""
+    """Return the evidence of all rows absorbed, and their number."""
     if stream.phase is not Phase.RUNNING:
         return 0.0, 0
     return stream.state.log_evidence, stream.state.n_observations

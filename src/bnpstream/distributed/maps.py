@@ -1,6 +1,6 @@
-"""What falls into independent parts, on the workers of a cluster.
+"""Independent work on the workers of a cluster.
 
-Every function does what its namesake does on one machine, with the same results to the last bit.
+Each function does the same as its namesake on one machine, with the same results to the last bit.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -19,7 +19,7 @@ from bnpstream.search.parallel import Mapper
 
 
 def workers(client: Client) -> Mapper:
-    """Return a mapper that works on a cluster; what the items share travels once."""
+    """Return a mapper that works on a cluster; arguments shared by the items travel once."""
 
     def mapper(
         function: Callable[..., Any], items: Sequence[Any], *shared: Any
@@ -29,7 +29,7 @@ def workers(client: Client) -> Mapper:
         try:
             for task in tasks:
                 yield task.result()
-        finally:  # whoever stops listening wants no more of it
+        finally:  # a consumer that stops wants no more results
             client.cancel(tasks)
 
     return mapper
@@ -70,7 +70,7 @@ def replicate(
 
 
 def fit_chains(client: Client, model: GibbsMixture, X: Any) -> GibbsMixture:
-    """Fit a sampler, every chain on a worker: as ``model.fit``.
+    """Fit a sampler like ``model.fit``, with each chain on a worker.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def fit_chains(client: Client, model: GibbsMixture, X: Any) -> GibbsMixture:
 
 
 def predict(client: Client, model: Any, blocks: Any) -> NDArray[np.intp]:
-    """Return ``model.predict`` of the rows of all blocks, which are read on the workers.
+    """Return ``model.predict`` for the rows of all blocks, which the workers read.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ def predict(client: Client, model: Any, blocks: Any) -> NDArray[np.intp]:
 
 
 def predict_proba(client: Client, model: Any, blocks: Any) -> Floats:
-    """Return ``model.predict_proba`` of the rows of all blocks; parameters as in `predict`."""
+    """Return ``model.predict_proba`` for the rows of all blocks; parameters as in `predict`."""
     return _over_blocks(client, "predict_proba", model, blocks)
 
 
 def score_samples(client: Client, model: Any, blocks: Any) -> Floats:
-    """Return ``model.score_samples`` of the rows of all blocks; parameters as in `predict`."""
+    """Return ``model.score_samples`` for the rows of all blocks; parameters as in `predict`."""
     return _over_blocks(client, "score_samples", model, blocks)
 
 

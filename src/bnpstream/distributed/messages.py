@@ -1,14 +1,14 @@
-"""What travels between driver and workers, as compressed bytes.
+"""Messages between driver and workers, as compressed bytes.
 
 - `Task`, driver to worker: a partition, the version of the posterior to start from, and what the
   worker lacks of it.
 - `Outcome`, worker to driver: what the partition changed, or why it could not be read.
-- `Update`, driver to workers, with later tasks: what brings a posterior from one version to the
+- `Update`, driver to workers, with later tasks: what turns one version of a posterior into the
   next.
 
 A version counts the tasks applied: version v is the posterior after tasks 0..v-1. A task is a
-partition, but for the head of a stream, whose partitions may be several tasks.
-Messages are made and read by the processes of one run, over Dask's own connections; none is kept
+partition, except at the head of a stream, whose partitions may be several tasks.
+Messages are made and read by the processes of one run, over Dask's own connections; none is stored
 in a file.
 """
 
@@ -25,17 +25,17 @@ from bnpstream.runs.journal import Journal
 from bnpstream.sources import Options, Reject, Schema
 
 LEVEL = 1
-"""Of compression: on a delta level 3 takes twice as long for 3 % less."""
+"""Level of compression: on a delta, level 3 takes twice as long to save 3 %."""
 
 
 class Update(NamedTuple):
-    """What brings a posterior from the version before to this one."""
+    """What turns the previous version of a posterior into this one."""
 
     version: int
     change: bytes | None
     """A packed change, as the worker sent it; None: nothing changed."""
     resolution: bytes | None = None
-    """Packed, of an `Added`."""
+    """Packed, for an `Added`."""
 
     @property
     def nbytes(self) -> int:
@@ -46,23 +46,23 @@ class Update(NamedTuple):
         """Bring a posterior to this version."""
         if self.version != replica.version + 1:
             raise ValueError(
-                f"version {replica.version} cannot become {self.version}: updates are applied one "
-                "after the other, each once"
+                f"version {replica.version} cannot become {self.version}: updates must be applied "
+                "in order, each once"
             )
         change = None if self.change is None else unpacked(self.change)
         replica.take(change, None if self.resolution is None else unpacked(self.resolution))
 
 
 class PackedReplica(NamedTuple):
-    """A version of a posterior, all of it, for workers that have none."""
+    """A complete version of a posterior, for workers that have none."""
 
     version: int
     message: bytes
-    """The stream, packed; its history stays behind."""
+    """The stream, packed, without its history."""
 
     @classmethod
     def of(cls, replica: Replica) -> "PackedReplica":
-        """Return the posterior as it is now."""
+        """Return the current posterior."""
         return cls(replica.version, packed(without_history(replica.opened)))
 
     def replica(self) -> Replica:
@@ -71,29 +71,29 @@ class PackedReplica(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A partition to be absorbed, or some of it."""
+    """A partition to absorb, or a part of one."""
 
     run: str
-    """Tells the posterior of this run from those of others."""
+    """Identifies the run that the posterior belongs to."""
     number: int
-    """Its place in the order of tasks, from 0."""
+    """Its position in the order of tasks, from 0."""
     base: int
-    """Version to start from; that of the task's number is the newest."""
+    """Version to start from; the newest has the task's number."""
     snapshot: PackedReplica | None
     """For a worker that has no posterior."""
     updates: tuple[Update, ...]
-    """From what the worker is thought to have, or from the snapshot, to `base`."""
+    """From what the worker is believed to have, or from the snapshot, to `base`."""
     name: str
-    """What the partition is called in rejects."""
+    """Name of the partition in rejects."""
     options: Options | None
     schema: Schema | None
-    """What the records of earlier files are."""
+    """Schema of earlier files."""
     journal: Journal | None = None
-    """Where its rows are noted (see `notes`); None: nowhere."""
+    """Journal for its rows (see `notes`); None for no journal."""
     start: Inside | None = None
-    """Where in the partition to begin; None: at its beginning."""
+    """Where to start in the partition; None: at its beginning."""
     head: bool = False
-    """Absorb the first records only: others wait for this posterior."""
+    """Absorb only the first records, because others wait for this posterior."""
 
     @property
     def exact(self) -> bool:
@@ -110,29 +110,29 @@ class Outcome(NamedTuple):
     """What a worker returns."""
 
     number: int
-    """Of the task."""
+    """Number of the task."""
     worker: str
-    """Its address."""
+    """Address of the worker."""
     lacks: bool = False
-    """It has not the posterior to start from, and needs a snapshot."""
+    """The worker lacks the posterior to start from, and needs a snapshot."""
     change: bytes | None = None
     """As in `Update`."""
     events: tuple[Event, ...] = ()
-    """What became of clusters; of an `Added` nothing, as births are resolved."""
+    """Events of clusters; none for an `Added`, whose births are resolved."""
     n_rows: int = 0
     n_records: int = 0
-    """Rejected ones included."""
+    """Including rejects."""
     rejects: tuple[Reject, ...] = ()
-    """Numbered from the first record of the task on."""
+    """Numbered from the first record of the task."""
     unread: bool = False
-    """What was to be read is in rejects as a whole."""
+    """Nothing could be read; the reason is in `rejects`."""
     schema: Schema | None = None
     after: Inside | None = None
-    """Where the partition goes on; None: it was read to its end."""
+    """Where the partition continues; None: it was read to its end."""
     notes: bytes | None = None
     """The journal of its rows, packed, if there is one."""
     seconds: float = 0.0
-    """What the thread worked, reading included."""
+    """Time that the thread worked, including reading."""
 
 
 def packed(message: Any) -> bytes:
@@ -141,5 +141,5 @@ def packed(message: Any) -> bytes:
 
 
 def unpacked(message: bytes) -> Any:
-    """Return what `packed` was given."""
+    """Return the message that `packed` was given."""
     return loads(zstandard.ZstdDecompressor().decompress(message))

@@ -1,8 +1,8 @@
 """The journal of a stream whose rows are absorbed by workers.
 
 A worker notes the rows of its task in a journal of its own. Its clusters are those of an older
-posterior, and records are numbered from the first of the task on: the driver, which knows what
-became of either, takes the notes over in the order of tasks. What it has then is what one process
+posterior, and records are numbered from the first of the task on. The driver, which knows the new
+names of both, adds the notes to its journal in the order of tasks. The result is what one process
 would have noted.
 """
 
@@ -19,11 +19,11 @@ from bnpstream.runs.journal import Journal, Waiting
 from bnpstream.sources import Records
 
 Renamed = tuple[Integers, Integers]
-"""Ids of clusters where a task was absorbed, and what the driver calls them."""
+"""Ids of clusters where a task was absorbed, and their ids for the driver."""
 
 
 class Rows:
-    """Stands for the `Trend` of a worker's journal: keeps what that would count."""
+    """Stands in for the `Trend` of a worker's journal: keeps the rows that it would count."""
 
     def __init__(self) -> None:
         self._parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))]
@@ -33,18 +33,18 @@ class Rows:
         self._parts.append((ids, evidence, clusters))
 
     def follow(self, events: list[Event]) -> None:
-        """Leave that to the driver."""
+        """Do nothing; the driver follows events."""
 
     def columns(self) -> list[Any]:
-        """Return likeliest cluster, log evidence and clusters after every row."""
+        """Return most likely cluster, log evidence and number of clusters after each row."""
         return [np.concatenate(column) for column in zip(*self._parts, strict=True)]
 
 
 def begin(journal: Journal, n_records: int) -> Journal:
-    """Return the journal of a worker that starts after so many records.
+    """Return the journal of a worker that starts after this many records.
 
-    Of what is noted so far it knows the records whose rows wait for more, numbered below 0, and
-    what a record has to exceed to be an exemplar: others are not looked at.
+    Of the notes so far it knows the records whose rows wait for more, numbered below 0, and
+    the scores that exemplars must exceed: other records are not considered.
     """
     own, exemplars = Journal(), journal.exemplars
     rows: Any = Rows()
@@ -55,7 +55,7 @@ def begin(journal: Journal, n_records: int) -> Journal:
 
 
 def note(journal: Journal, records: Records, opened: OpenedStream) -> None:
-    """Note rows that a stream has just absorbed, or keeps until there are more."""
+    """Note rows that a stream has just absorbed, or keeps until more arrive."""
     stream, likelihood = opened.stream, opened.likelihood
     if stream.phase is Phase.PREFIX:
         journal.wait(records, likelihood)
@@ -72,7 +72,7 @@ def take_over(
     n_clusters: int,
     events: list[Event],
 ) -> None:
-    """Take over what a worker noted of the next task.
+    """Add what a worker noted about the next task to the journal.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def take_over(
     noted : Journal
         The worker's.
     n_records : int
-        Records before those of the task.
+        Number of records before those of the task.
     renamed : Renamed or None
-        What the driver made of its clusters; None if it had the newest posterior.
+        The driver's ids of its clusters; None if it had the newest posterior.
     n_clusters : int
-        Clusters after it.
+        Number of clusters after it.
     events : list of Event
-        What became of clusters in it.
+        Events of clusters in it.
     """
     rows: Any = noted.trend
     (ids, evidence, clusters), names = rows.columns(), None
@@ -96,7 +96,7 @@ def take_over(
         names = dict(zip(own.tolist(), targets.tolist(), strict=True))
         order = np.argsort(own)
         ids = targets[order[np.searchsorted(own, ids, sorter=order)]]
-        # The worker did not see the clusters of others: the number after its rows is known.
+        # The worker did not see the clusters of others; only the number after its rows is known.
         clusters = clusters + (n_clusters - clusters[-1:].sum())
     journal.trend.add(ids, evidence, clusters)
     for id in noted.exemplars.ids():
@@ -108,7 +108,7 @@ def take_over(
 
 
 def _numbered(found: list[Any], by: int) -> list[Any]:
-    """Return records with other numbers; a record without an id has its number instead of one."""
+    """Return renumbered records; a record without an id has its number as id."""
     return [
         one._replace(**{name: number + by}, id=number + by if one.id == number else one.id)
         for one in found

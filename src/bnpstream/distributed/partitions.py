@@ -1,4 +1,4 @@
-"""What a stream is cut into, how a worker reads a part of it, and how none is lost with one."""
+"""Partitions of a stream, reading them on workers, and surviving the loss of workers."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from bnpstream.sources.protocol import JSON
 from bnpstream.sources.stack import stacked
 
 READ_ROWS = 4096
-"""Records read at a time, and records of the head of a partition."""
+"""Records read at a time, and records in the head of a partition."""
 PARQUET = (".parquet", ".pq")
 
 
@@ -26,9 +26,9 @@ class Inside(NamedTuple):
     """A place inside a partition."""
 
     records: int
-    """Number that the next record has there."""
+    """Number of the next record there."""
     position: JSON = None
-    """For the source to know, if the partition is of one."""
+    """In the source's own terms, if the partition comes from a source."""
 
 
 class Read(NamedTuple):
@@ -36,14 +36,14 @@ class Read(NamedTuple):
 
     batches: list[Records]
     n_records: int
-    """Rejected ones included."""
+    """Including rejects."""
     schema: Schema | None
     after: Inside | None = None
-    """Where the partition goes on; None: these were the last."""
+    """Where the partition continues; None: these were the last."""
 
 
 def list_partitions(client: Any, partitions: Any, name: str = "partitions") -> Iterator[Any]:
-    """Yield what a stream is cut into: files, blocks, or what Dask makes them of.
+    """Yield the partitions of a stream: files, blocks, or what Dask computes.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def list_partitions(client: Any, partitions: Any, name: str = "partitions") -> I
     partitions
         As in `fit_stream`.
     name : str
-        What errors call them.
+        Name in errors.
     """
     if isinstance(partitions, str | Path):
         yield from client.submit(find_files, str(partitions), pure=False).result()
@@ -61,7 +61,7 @@ def list_partitions(client: Any, partitions: Any, name: str = "partitions") -> I
         partitions = delayed_blocks(partitions)
     elif issparse(partitions) or getattr(partitions, "dtype", np.dtype("O")).kind != "O":
         raise TypeError(
-            f"{name} is one matrix: give a list of blocks of rows, such as [X], or paths"
+            f"{name} is a single matrix: give a list of blocks of rows, such as [X], or paths"
         )
     elif not isinstance(partitions, Iterable):
         raise TypeError(
@@ -77,14 +77,14 @@ def delayed_blocks(collection: Any) -> Any:
     blocks = np.asarray(collection.to_delayed(), dtype=object)
     if blocks.ndim > 1 and blocks[0].size > 1:
         raise ValueError(
-            f"the array has blocks of columns, {blocks.shape}: rechunk it so that a block has "
-            "whole rows, array.rechunk({1: -1})"
+            f"the array is divided into blocks of columns, {blocks.shape}: rechunk it so that "
+            "blocks have whole rows, array.rechunk({1: -1})"
         )
     return blocks
 
 
 def find_files(path: str) -> list[Partition]:
-    """Return the files of a directory or pattern; of one Parquet file, its row groups."""
+    """Return the files of a directory or pattern; for one Parquet file, its row groups."""
     if Path(path).is_dir():
         inside = sorted(p for p in Path(path).iterdir() if p.is_file() and p.name[0] not in "._")
         return [Partition(str(found)) for found in inside]
@@ -95,12 +95,12 @@ def find_files(path: str) -> list[Partition]:
 
 
 def name_of(partition: Any, number: int) -> str:
-    """Return what a partition is called in rejects."""
+    """Return the name of a partition in rejects."""
     return partition.name if isinstance(partition, Partition) else f"partition {number}"
 
 
 def needs_dask(partition: Any) -> bool:
-    """Return whether Dask has to compute a partition first."""
+    """Return whether Dask must compute a partition first."""
     return bool(is_dask_collection(partition))
 
 
@@ -112,25 +112,25 @@ def read(
     *,
     head: bool = False,
 ) -> Read:
-    """Return the records of a partition; whatever is wrong with it is raised.
+    """Return the records of a partition; errors are raised.
 
     Parameters
     ----------
     partition
-        What `list_partitions` gave, computed.
+        Item of `list_partitions`, computed.
     options, schema
-        What is known about files.
+        Options and schema of files.
     start : Inside, optional
-        Where in the partition to begin.
+        Where to start in the partition.
     head : bool
-        Return the first `READ_ROWS` only.
+        Return only the first `READ_ROWS`.
     """
     if isinstance(partition, Partition):
         return _read_source(partition, options, schema, start, head=head)
     records = partition if isinstance(partition, Records) else _numbered_rows(rows_of(partition))
     first, n = 0 if start is None else start.records, records.end()
     if first > n:
-        raise ValueError(f"{first} records of it were absorbed, and now it has {n}: not the same")
+        raise ValueError(f"{first} of its records were absorbed, but now it has {n}: not the same")
     stop = min(n, first + READ_ROWS) if head else n
     kept = records if stop - first == n else renumbered(records.between(first, stop), first)
     return Read([kept], stop - first, schema, Inside(stop) if stop < n else None)
@@ -142,14 +142,14 @@ def _numbered_rows(rows: Any) -> Records:
 
 
 def rows_of(block: Any) -> Any:
-    """Return rows as an estimator takes them, and as they can be cut by their numbers.
+    """Return rows in the form that estimators take, and that can be sliced by number.
 
     A partition of a bag is a list of rows.
     """
     if issparse(block):
         sparse: Any = block
         return sparse.tocsr()
-    if hasattr(block, "reset_index"):  # an index of numbers may be what slices are taken by
+    if hasattr(block, "reset_index"):  # slices could refer to an index of numbers
         return block.reset_index(drop=True)
     if hasattr(block, "shape"):
         return block
@@ -160,7 +160,7 @@ def rows_of(block: Any) -> Any:
 
 
 def _is_document(row: Any) -> bool:
-    """Return whether a row is words, or counts of words."""
+    """Return whether a row consists of words, or of word counts."""
     return isinstance(row, dict) or (len(row) > 0 and isinstance(row[0], str))
 
 
@@ -190,14 +190,14 @@ def _read_source(
 
 
 def renumbered(records: Records, first: int) -> Records:
-    """Return records numbered from one of them on."""
+    """Return records numbered from a given one."""
     if first == 0:
         return records
     ids = zip(records.ids, records.numbers, strict=True)
     return Records(
         records.rows,
         [number - first for number in records.numbers],
-        # Where records have no id, it is their number.
+        # Records without an id have their number as id.
         [number - first if id == number else id for id, number in ids],
         records.excerpts,
         [reject._replace(record=reject.record - first) for reject in records.rejects],
@@ -207,15 +207,15 @@ def renumbered(records: Records, first: int) -> Records:
 
 
 def large_tasks() -> Any:
-    """Let tasks be large while inside: Dask warns of them, and advises to scatter."""
+    """Allow large tasks inside: Dask warns about them, and suggests to scatter."""
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 
 def hand_over(client: Client, values: Iterable[Any]) -> list[Any]:
-    """Give values to the cluster, a future each.
+    """Send values to the cluster, one future each.
 
-    They go as tasks of the graph. What is scattered instead is gone with the worker that holds it;
-    the result of a task is made again.
+    They travel as tasks of the graph. Scattered values would be lost with the worker that holds
+    them, but the result of a task is recomputed.
     """
     with large_tasks():
         # In a partial, Dask does not look for futures among the items of a list.
@@ -234,7 +234,7 @@ def hold_blocks(client: Client, blocks: Any) -> list[Any]:
     client : distributed.Client
         The cluster.
     blocks
-        What the rows are cut into, as in `fit_stream`; or futures.
+        The rows, divided as for `fit_stream`; or futures.
     """
     held = [_hold(client, block) for block in list_partitions(client, blocks, "blocks")]
     if not held:
@@ -254,7 +254,7 @@ def _hold(client: Client, block: Any) -> Any:
 
 
 def read_rows(partition: Partition) -> Any:
-    """Return all rows of files; ValueError names a record that cannot be used."""
+    """Return all rows of files; ValueError names an invalid record."""
     batches = read(partition, None, None).batches
     for reject in (reject for records in batches for reject in records.rejects):
         raise ValueError(

@@ -1,9 +1,9 @@
 """`fit_stream`: one pass over a stream by many workers, with bounded staleness.
 
-The driver hands out partitions to workers, and applies what comes back in order: see
-`bnpstream.engine.parallel` for what that means. A long partition at the head of a stream is cut, so
-that others wait for its beginning only. With a staleness of 0 everything is absorbed uncut, one
-partition after the other, and the bits are those of `partial_fit`.
+The driver hands out partitions to workers, and applies the results in order; see
+`bnpstream.engine.parallel` for details. A long partition at the head of a stream is divided, so
+that others only wait for its beginning. With a staleness of 0 everything is absorbed undivided,
+one partition after the other, and the bits are those of `partial_fit`.
 """
 
 import time
@@ -38,12 +38,12 @@ from bnpstream.runs.journal import Journal
 from bnpstream.sources import Options, Reject, Schema
 
 LOOK_FOR_WORKERS = 2.0
-"""Seconds after which workers that came or went are noticed."""
+"""Seconds between two checks for workers that joined or left."""
 LONGEST_TRANSFER = 60.0
-"""Seconds for which a result may be in transit."""
+"""Longest time in seconds that a result may be in transit."""
 
 Model = StreamEstimator | OpenedStream
-"""``runs`` have streams that know how they take rows; estimators open theirs."""
+"""``runs`` have streams that take rows directly; estimators open theirs."""
 
 
 def opened(model: Model) -> OpenedStream:
@@ -52,48 +52,48 @@ def opened(model: Model) -> OpenedStream:
 
 
 class Reached(NamedTuple):
-    """How far a stream has come: with the model, all that is needed to go on from there."""
+    """How far a stream has come: with the model, all that is needed to continue from there."""
 
     partitions: int = 0
-    """Partitions behind it: in the posterior or in rejects, and nothing else, but for `inside`."""
+    """Partitions done, in the posterior or as rejects; `inside` may add a part of the next."""
     records: int = 0
-    """Records behind it, rejected ones included."""
+    """Records done, including rejects."""
     schema: Schema | None = None
-    """What the records of its files are."""
+    """Schema of the records in its files."""
     inside: Inside | None = None
-    """Where in the next partition it stands; None: at its beginning."""
+    """Position in the next partition; None: at its beginning."""
 
 
 class Applied(NamedTuple):
-    """A partition that has just been applied, or, at the head of a stream, some of it."""
+    """A partition that has just been applied, or, at the head of a stream, a part of one."""
 
     partition: int
     name: str
     model: Any
-    """With the posterior; an estimator is the same object every time, changed by the next step."""
+    """With the posterior; an estimator is always the same object, changed by the next step."""
     stream: Stream
     """The posterior."""
     reached: Reached
     n_rows: int
-    """Rows of it that went into the posterior."""
+    """Number of its rows added to the posterior."""
     rejects: tuple[Reject, ...]
-    """Records of it that could not be used; `record` counts from the start of the stream."""
+    """Its invalid records; `record` counts from the start of the stream."""
     unread: bool
-    """It could not be read: nothing of it is in the posterior."""
+    """It could not be read; none of it is in the posterior."""
     costs: Costs
-    """Of the run so far."""
+    """Costs of the run so far."""
 
 
 @dataclass
 class StreamResult:
-    """What became of a stream.
+    """Result of a stream.
 
     Parameters
     ----------
     model : StreamingMixture or DocumentMixture
         The fitted model.
     reached : Reached
-        Partitions and records behind it.
+        Partitions and records done.
     n_rows : int
         Rows absorbed.
     rejects : list of Reject
@@ -113,7 +113,7 @@ class StreamResult:
 
 
 class StreamError(RuntimeError):
-    """The cluster failed; the posterior of the last partition applied is there.
+    """The cluster failed; the posterior of the last applied partition is available.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class StreamError(RuntimeError):
     model : StreamingMixture or DocumentMixture
         That posterior.
     reached : Reached
-        What is in it: ``fit_stream(..., start=error.reached)`` goes on from there.
+        What it contains: ``fit_stream(..., start=error.reached)`` continues from there.
     """
 
     def __init__(self, reason: str, model: Any, reached: Reached) -> None:
@@ -149,32 +149,32 @@ def fit_stream(
     Parameters
     ----------
     client : distributed.Client
-        Workers are used one partition at a time each: give them one thread.
+        Each worker handles one partition at a time: give it one thread.
     partitions
-        What the stream is cut into, in order: a Dask bag, data frame or array; a path, of a
-        directory, of files by a pattern, or of a Parquet file, whose row groups they are then; or
-        anything that gives one after the other paths that `bnpstream.sources.open_source` reads,
-        `dask.delayed` blocks, or blocks of rows. They are read by the workers.
+        The partitions of the stream, in order: a Dask bag, data frame or array; the path of a
+        directory, a pattern of files, or a Parquet file, which is divided into its row groups; or
+        any iterable of paths that `bnpstream.sources.open_source` reads, of
+        `dask.delayed` blocks, or of blocks of rows. The workers read them.
     model : StreamingMixture or DocumentMixture
-        Fitted or not; changed in place, as by `partial_fit`. What describes the rows of the last
-        call, such as ``labels_``, is not available.
+        Fitted or not; changed in place, as by `partial_fit`. Attributes that describe the rows of
+        the last call, such as ``labels_``, are not available.
     staleness : int
         s: a partition may start from a posterior that lacks the s partitions before it, so that
-        s + 1 are worked on at a time. 0 gives the bits of `partial_fit`, whatever the settings of
-        the model; more than 0 needs a plain pass: no rows that are revisited, merges by shared
-        rows, or half-life. A budget of clusters or memory is kept after every partition.
+        s + 1 are processed in parallel. 0 gives the bits of `partial_fit`, whatever the settings of
+        the model; more than 0 needs a plain pass: no revisits, merges by shared rows, or
+        half-life. A budget of clusters or memory is enforced after each partition.
     settle_every : int, optional
-        Partitions after which the next one waits for all before it. A run that was stopped there
-        and is started again ends with the same bits as one that was not.
+        Partitions after which the next one waits for all before it. A run that is stopped there
+        and resumed ends with the same bits as an uninterrupted one.
     start : Reached, optional
-        Where an earlier run of this model came to: partitions up to there are left out.
+        Where an earlier run of this model ended: partitions up to there are skipped.
     source_options : Options, optional
-        What is known about files.
+        Options of the source, for files.
 
     Returns
     -------
     result : StreamResult
-        The model, what was rejected, and what it cost.
+        The model, rejects, and costs.
     """
     result = StreamResult(model, start or Reached())
     for applied in stream_partitions(
@@ -207,7 +207,7 @@ def stream_partitions(
     source_options: Options | None = None,
     journal: Journal | None = None,
 ) -> Generator[Applied]:
-    """Absorb a stream by the workers of a Dask cluster, yielding after every partition.
+    """Absorb a stream by the workers of a Dask cluster, yielding after each partition.
 
     At the head of a stream, with a staleness above 0, also inside long ones (`Reached.inside`).
 
@@ -218,12 +218,12 @@ def stream_partitions(
     staleness, settle_every, start, source_options
         As in `fit_stream`.
     journal : Journal, optional
-        Where the rows of files are noted, as one process would; changed in place.
+        Journal for the rows of files, as with a single process; changed in place.
 
     Yields
     ------
     applied : Applied
-        In the order of partitions, every row once.
+        In the order of partitions, each row once.
     """
     run = _Run(client, model, staleness, settle_every, start, source_options, journal)
     try:
@@ -234,21 +234,21 @@ def stream_partitions(
 
 @dataclass
 class _Flight:
-    """A task that is out."""
+    """A task in progress."""
 
     task: Task
     partition: Any
     index: int
-    """Of the partition."""
+    """Number of the partition."""
     worker: str | None
     future: Any
     block: Any = None
-    """What Dask computes of the partition."""
+    """What Dask computes for the partition."""
 
 
 @dataclass
 class _Run:
-    """A stream on its way; parameters are those of `stream_partitions`."""
+    """A stream in progress; parameters are those of `stream_partitions`."""
 
     client: Any
     model: Model
@@ -271,9 +271,9 @@ class _Run:
         self.order = Order(self.staleness, self.settle_every, self.next)
         self.flights: dict[int, _Flight] = {}
         self._left: Inside | None = None
-        """Where the partition goes on whose beginning was applied last."""
+        """Where the partition continues whose beginning was applied last."""
         self._kept: Any = None
-        """What Dask computed of it: not to be computed again."""
+        """What Dask computed for it, to avoid computing it again."""
         self.known: dict[str, int] = {}
         """By worker: the version that it will have when its tasks are done."""
         self.failed = False
@@ -281,7 +281,7 @@ class _Run:
         self._looked = -LOOK_FOR_WORKERS
 
     def _up_to_date(self) -> Model:
-        """Return the model with the newest posterior: an estimator is the same one every time."""
+        """Return the model with the newest posterior; an estimator is always the same object."""
         if not isinstance(self.model, StreamEstimator):
             return self.replica.opened
         newest: Any = self.replica.opened
@@ -289,7 +289,7 @@ class _Run:
         return self.model
 
     def over(self, partitions: Any) -> Iterator[Applied]:
-        """Hand out partitions and apply what comes back, in order."""
+        """Hand out partitions and apply the results, in order."""
         pieces = self._pieces(partitions)
         while True:
             self._hand_out(pieces)
@@ -303,10 +303,10 @@ class _Run:
                 yield self._apply(flight, outcome)
 
     def _pieces(self, partitions: Any) -> Iterator[tuple[Any, Inside | None]]:
-        """Yield partitions that are left, and where in them to begin.
+        """Yield the remaining partitions, and where to start in them.
 
-        Of the head of a stream a task absorbs the beginning of a partition only. Nobody asks for
-        more until that is applied, so that it is known whether the partition goes on.
+        At the head of a stream, a task absorbs only the beginning of a partition. The next piece is
+        requested only after that is applied, when it is known whether the partition continues.
         """
         start = self.reached.inside
         for partition in islice(list_partitions(self.client, partitions), self.next, None):
@@ -348,16 +348,16 @@ class _Run:
         )
 
     def _next_base(self) -> int | None:
-        """Return the version that the next task starts from, or None if there is none so far."""
+        """Return the version that the next task starts from, or None if there is none yet."""
         newest, index = self.replica, self._index(self.next)
         return self.order.base(newest.stream, newest.version, self.next, index)
 
     def _index(self, number: int) -> int:
-        """Return the partition of a task: there is one more task for each that was cut so far."""
+        """Return the partition of a task; each division so far added one task."""
         return number - (self.replica.version - self.reached.partitions)
 
     def _hand_out(self, pieces: Iterator[tuple[Any, Inside | None]]) -> None:
-        """Hand out everything whose posterior is there."""
+        """Hand out all tasks whose posterior is available."""
         began = time.thread_time()
         while (base := self._next_base()) is not None:
             for partition, start in islice(pieces, 1):
@@ -381,7 +381,7 @@ class _Run:
         task = Task(self.name, number, base, snapshot, updates, *about, head)
         where: Any = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         block = self.client.compute(partition, **where) if needs_dask(partition) else None
-        # The name of a task is new every time: a result is never taken for that of another.
+        # The name of each task is unique, so that a result is never taken for that of another.
         key = f"absorb_partition-{self.name}-{number}-{uuid.uuid4().hex}"
         with large_tasks():
             what = partition if block is None else block
@@ -391,10 +391,10 @@ class _Run:
         return _Flight(task, partition, index, worker, future, block)
 
     def _choose_worker(self) -> str | None:
-        """Return the worker with the fewest tasks; of those, the one that lacks least."""
+        """Return the worker with the fewest tasks; among those, the one that lacks least."""
         now = time.monotonic()
         if now - self._looked >= LOOK_FOR_WORKERS:
-            # All of them: some versions of Dask name five. None if it is not connected.
+            # All of them: some versions of Dask list only five. None if it is not connected.
             found = self.client.scheduler_info(n_workers=-1).get("workers", {})
             self._workers, self._looked = sorted(found), now
         busy = [f.worker for f in self.flights.values() if not f.future.done()]
@@ -432,10 +432,10 @@ class _Run:
         return None
 
     def _result(self, flight: _Flight) -> Outcome | None:
-        """Wait for a task; return None, and take it back, if no worker is going to run it.
+        """Wait for a task; return None, and cancel it, if no worker is going to run it.
 
-        Dask does not give a task to workers that come after all were gone, if it was sent to one of
-        those, although any other may take it.
+        Dask does not give a task to workers that join after all have left, if it was sent to one of
+        those that left, although any other may take it.
         """
         patience = LOOK_FOR_WORKERS
         while True:
@@ -455,25 +455,25 @@ class _Run:
                 return None
 
     def _is_taken(self, flight: _Flight) -> bool:
-        """Return whether a worker runs a task, reads for it, or has what it found."""
+        """Return whether a worker runs a task, reads for it, or has its result."""
         out = {one.key for one in (flight.block, flight.future) if one is not None}
         running = {key for keys in self.client.processing().values() for key in keys}
         return bool(out & running or self.client.who_has([flight.future])[flight.future.key])
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Say what is there when the cluster fails."""
+        """Report what is available when the cluster fails."""
         try:
             yield
         except Exception as error:
             self.failed = True
             lost = isinstance(error, CancelledError | CommClosedError | OSError | TimeoutError)
             gone = lost or self.client.status != "running"
-            what = f"the scheduler cannot be reached any more ({error})" if gone else str(error)
+            what = f"the scheduler can no longer be reached ({error})" if gone else str(error)
             raise StreamError(what, self._up_to_date(), self.reached) from error
 
     def close(self) -> None:
-        """Call back what is out, and let workers forget the posterior."""
+        """Cancel tasks in progress, and let workers forget the posterior."""
         for flight in self.flights.values():
             flight.future.release()
         if not self.failed:

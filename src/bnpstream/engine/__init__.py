@@ -1,4 +1,4 @@
-"""The stream engine: rows in, a posterior out; it knows no estimators, files or clusters."""
+"""The stream engine: rows in, a posterior out; knows no estimators, files or clusters."""
 
 from bnpstream.engine.absorption import Absorption, Checked
 from bnpstream.engine.checks import require_whole

@@ -1,4 +1,4 @@
-"""Rows that are going to be absorbed, and what became of them."""
+"""Rows to be absorbed, and the results."""
 
 from typing import Any, NamedTuple
 
@@ -12,27 +12,27 @@ from bnpstream.kernels.arrays import Floats
 
 
 class Checked(NamedTuple):
-    """Rows that can be absorbed: everything that could be wrong with them was looked at."""
+    """Validated rows that can be absorbed."""
 
     encoder: Encoder
     rows: Any
-    """Prepared by the encoder; or as given, if they are going to be kept."""
+    """Prepared by the encoder; or as given, if they will be kept."""
     n_rows: int
     weights: Floats | None
     stamps: Floats | None
     prefix: Prefix | None
-    """The prefix with these rows, if they are going to be kept."""
+    """The prefix including these rows, if they will be kept."""
 
 
 class Told:
-    """What is told of the rows of a call, which may be absorbed some now and some later.
+    """Collects the results for the rows of a call; some may be absorbed later.
 
     Parameters
     ----------
     places : ndarray, optional
-        Where each row that counts is among all rows that were to be absorbed.
+        Position of each row that counts, among all rows to be absorbed.
     n_waited : int
-        How many of all rows had waited.
+        Number of all rows that had waited.
     """
 
     def __init__(self, places: NDArray[np.intp] | None = None, n_waited: int = 0) -> None:
@@ -42,16 +42,16 @@ class Told:
         self.n_revised = 0
 
     def after(self, n_rows: int) -> "Told":
-        """Return this for a call before whose rows so many others wait."""
+        """Return this for a call whose rows come after this many waiting ones."""
         if n_rows == 0:
             return self
         places = np.append(np.arange(n_rows), n_rows + self.places)
         return Told(places, n_rows + self.n_waited)
 
     def of_call(self, records: list[Record], n_revised: int) -> "Absorption | None":
-        """Return what became of all rows absorbed since the call, these records last.
+        """Return the results for all rows absorbed since the call, these records last.
 
-        Of the rows of these records, the first `n_revised` were revised.
+        The first `n_revised` rows of these records were revised.
         """
         if n_revised > 0:
             self.n_revised = n_revised + sum(len(record.rows.ids) for record in self.records)
@@ -64,27 +64,27 @@ class Told:
 
     @staticmethod
     def of_waiting(records: list[Record]) -> "Absorption":
-        """Return what became of rows that waited, by these records alone."""
+        """Return the results for rows that waited, from these records alone."""
         absorbed = Absorbed.of(records)
         n = absorbed.rows.ids.size
         return Absorption(absorbed, np.arange(n), n, n_revised=0)
 
 
 class Absorption(NamedTuple):
-    """What became of rows that were absorbed by one call."""
+    """Results for the rows absorbed by one call."""
 
     absorbed: Absorbed
-    """Of every row, those that had waited in the prefix first; rows of weight zero are left out."""
+    """Results per row, those that had waited in the prefix first; without rows of weight zero."""
     places: NDArray[np.intp]
-    """Where each of these rows is among all rows that were to be absorbed."""
+    """Position of each of these rows among all rows to be absorbed."""
     n_waited: int
-    """How many of all rows had waited."""
+    """Number of all rows that had waited."""
     n_revised: int
-    """How many of these rows, from the first on, were revisited after they came, or came before
-    clusters were merged."""
+    """Number of these rows, from the first on, that were revisited after they arrived, or that
+    arrived before clusters were merged."""
 
     def own(self) -> "Absorption":
-        """Return what became of the rows of the call alone."""
+        """Return the results for the rows of the call alone."""
         if self.n_waited == 0:
             return self
         first = int(np.searchsorted(self.places, self.n_waited))

@@ -1,4 +1,4 @@
-"""How probable the last rows of a stream were when they came: other rows are ranked among them."""
+"""Log predictives of the last rows of a stream on arrival, to rank other rows among."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from bnpstream.kernels.arrays import Floats
 from bnpstream.mixture.saved import require
 
 MOST = 1024
-"""Rows that are remembered: enough for one in a thousand, few enough to follow the stream."""
+"""Rows remembered: enough for one in a thousand, few enough to follow the stream."""
 
 
 class Arrivals:
@@ -16,21 +16,21 @@ class Arrivals:
     Parameters
     ----------
     log_evidence : ndarray, optional
-        Those of the rows so far, the oldest first.
+        Those of the rows so far, oldest first.
     """
 
     def __init__(self, log_evidence: Floats | None = None) -> None:
         self.log_evidence = np.empty(0) if log_evidence is None else log_evidence
 
     def add(self, log_evidence: Floats) -> None:
-        """Remember rows that were absorbed."""
+        """Remember absorbed rows."""
         self.log_evidence = np.append(self.log_evidence, log_evidence)[-MOST:]
 
     def quantiles(self, log_predictives: Floats) -> Floats:
-        """Return for every row the share of those remembered that were more probable.
+        """Return, for each row, the share of the remembered rows that were more probable.
 
-        The row itself counts among them. So if it comes from the same source, the chance of a
-        share above 1 - p is p at most, however few rows are remembered.
+        The row itself counts among them. So if it comes from the same source, the probability of
+        a share above 1 - p is at most p, however few rows are remembered.
         """
         known = np.sort(self.log_evidence)
         likelier = known.size - np.searchsorted(known, log_predictives, side="right")
@@ -38,7 +38,7 @@ class Arrivals:
         return shares
 
     def quantiles_of_next(self, log_evidence: Floats) -> Floats:
-        """Return the same for rows that came next, in order, each among the last before it.
+        """Return the same for the rows that came next, each ranked among the last before it.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class Arrivals:
 
     @classmethod
     def load_from(cls, array: NDArray[np.float64], n_rows: int) -> "Arrivals":
-        """Return those of a snapshot; ValueError if they cannot be of a stream of so many rows."""
+        """Return those of a snapshot; ValueError if they do not fit a stream of this many rows."""
         require("arrivals", array.dtype == np.float64 and array.ndim == 1)
         require("arrivals", array.size <= min(MOST, n_rows) and not np.isnan(array).any())
         return cls(array)

@@ -1,11 +1,11 @@
-"""Looking for the scale that predicts best: uphill in steps, then a parabola."""
+"""Search for the scale that predicts best: uphill in steps, then a parabola."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 LEAST, MOST = 1.0 / 512.0, 4096.0
-"""Scales that are tried, relative to the guess."""
+"""Range of scales, relative to the guess."""
 
 
 def search(
@@ -15,23 +15,23 @@ def search(
     most_steps: int,
     toll: float = 0.0,
 ) -> float:
-    """Return where a function of a log scale is largest.
+    """Return the maximum of a function of a log scale.
 
-    From `start`, steps of `factor` go uphill until the score falls; then a parabola through the
-    best one and its neighbours says where between them the top is.
+    From `start`, go uphill in steps of `factor` until the score falls; then interpolate with a
+    parabola through the best step and its neighbours.
 
     Parameters
     ----------
     score : callable
         Scale -> predictive score.
     start : float
-        Where to begin.
+        Where to start.
     factor : float
-        Ratio of two scales that are compared.
+        Ratio of neighbouring scales.
     most_steps : int
-        Scores to ask for at most, three at least.
+        Most scores to compute, at least three.
     toll : float
-        What a step up must be worth. Where all rows are alike, any larger scale is as good.
+        Least gain that justifies a step up. If all rows are alike, any larger scale is as good.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def search(
 
 
 def _top(known: dict[int, float], best: int) -> float:
-    """Return how far from the best step a parabola through it and its neighbours has its top."""
+    """Return the distance from the best step to the top of a parabola through its neighbours."""
     if best - 1 not in known or best + 1 not in known:
         return 0.0
     left, middle, right = (known[best + i] for i in (-1, 0, 1))

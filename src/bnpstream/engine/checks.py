@@ -1,4 +1,4 @@
-"""Checks of single values: what is wrong with one, and what would be right."""
+"""Checks of single values: errors say what is wrong and what is allowed."""
 
 import re
 from numbers import Integral, Real
@@ -13,14 +13,14 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
 def require_whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number >= least, or say what is allowed."""
+    """Return a whole number >= least; otherwise ValueError says what is allowed."""
     if not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
     return int(value)
 
 
 def require_number(name: str, value: Any, low: float, high: float) -> float:
-    """Return a number in [low, high), or say what is allowed."""
+    """Return a number in [low, high); otherwise ValueError says what is allowed."""
     if not isinstance(value, Real) or not low <= float(value) < high:
         raise ValueError(f"{name} must be in [{low:g}, {high:g}), got {value!r}")
     return float(value)
@@ -54,7 +54,7 @@ def require_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must be one number per row, {n_rows}, got an array of shape "
+            f"sample_weight must have one number per row ({n_rows}), but its shape is "
             f"{weights.shape}"
         )
     bad = ~((weights >= 0) & np.isfinite(weights))
@@ -62,7 +62,7 @@ def require_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         row = int(np.argmax(bad))
         raise ValueError(f"sample_weight[{row}] must be finite and >= 0, got {weights[row]}")
     if not weights.any():
-        raise ValueError("sample_weight is zero for all rows: at least one must count")
+        raise ValueError("sample_weight is zero for all rows: at least one must be above zero")
     return None if (weights == 1.0).all() else weights
 
 
@@ -74,13 +74,13 @@ def require_stamps(
     Parameters
     ----------
     timestamps : array-like of shape (n_rows,) or None
-        When the rows came. ValueError names a bad one.
+        Times of the rows. ValueError names a bad one.
     n_rows : int
-        Rows.
+        Number of rows.
     half_life : float or None
-        Time, or rows, after which a row counts for half.
+        Time, or rows, after which a row counts half.
     by_time : bool or None
-        Whether the rows before these had time stamps; None if there were none.
+        Whether earlier rows had timestamps; None if there were none.
 
     Examples
     --------
@@ -92,19 +92,19 @@ def require_stamps(
         if timestamps is None:
             return None
         raise ValueError(
-            "timestamps say how much is forgotten between rows: give half_life in the same "
-            "units, seconds for datetime64, or leave them out"
+            "timestamps are used for forgetting only: give half_life in the same units "
+            "(seconds for datetime64), or leave them out"
         )
     if timestamps is None:
         if by_time:
             raise ValueError(
-                "the rows before these had timestamps, and half_life is a time: give timestamps"
+                "earlier rows had timestamps, and half_life is a time: give timestamps"
             )
         return None
     if by_time is False:
         raise ValueError(
-            "the rows before these had no timestamps, and half_life counts rows: "
-            "leave timestamps out, or call fit"
+            "earlier rows had no timestamps, so half_life counts rows: leave timestamps out, or "
+            "call fit"
         )
     given = np.asarray(timestamps)
     if given.dtype.kind not in "biufM":
@@ -114,11 +114,11 @@ def require_stamps(
         )
     if given.shape != (n_rows,):
         raise ValueError(
-            f"timestamps must be one per row, {n_rows}, got an array of shape {given.shape}"
+            f"timestamps must have one time per row ({n_rows}), but their shape is {given.shape}"
         )
     seconds = (given - EPOCH) / SECOND if given.dtype.kind == "M" else given.astype(np.float64)
     bad = ~np.isfinite(seconds)
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"row {row}, its timestamp is {given[row]}: it must be a finite time")
+        raise ValueError(f"row {row}, its timestamp is {given[row]}: timestamps must be finite")
     return seconds

@@ -1,4 +1,4 @@
-"""Priors, likelihoods and settings as JSON, and back; nothing but known classes is ever made."""
+"""Priors, likelihoods and settings as JSON, and back; only known classes are ever created."""
 
 import dataclasses
 import math
@@ -14,13 +14,13 @@ from bnpstream.priors.registry import KNOWN_CLASSES as PRIORS
 
 
 class UnknownClassError(Exception):
-    """Something was saved with a class that has to be named on loading."""
+    """Something was saved with a class that must be named on loading."""
 
 
 def encode(value: Any) -> Any:
-    """Return a value as JSON; ValueError if it cannot be one.
+    """Return a value as JSON; ValueError if that is impossible.
 
-    A dataclass becomes the name of its class and its fields.
+    A dataclass becomes its class name and its fields.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -41,12 +41,12 @@ def encode(value: Any) -> Any:
         fields = {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"class": type(value).__name__, **fields}
     raise ValueError(
-        f"{value!r} cannot be saved: only numbers, words, lists, arrays and dataclasses of them can"
+        f"{value!r} cannot be saved: only numbers, strings, lists, arrays and dataclasses can"
     )
 
 
 def decode(value: Any, classes: Iterable[type] = ()) -> Any:
-    """Return what `encode` was given.
+    """Return the value that `encode` was given.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _decode(value: Any, known: dict[str, type]) -> Any:
         return [_decode(x, known) for x in value]
     if not isinstance(value, dict):
         return value
-    if "class" in value:  # first, as its fields may have any name
+    if "class" in value:  # first, because its fields may have any name
         return _made(value["class"], value, known)
     if "float" in value:
         return float(value["float"])
@@ -77,11 +77,10 @@ def _decode(value: Any, known: dict[str, type]) -> Any:
 
 
 def _made(name: str, value: dict[str, Any], known: dict[str, type]) -> Any:
-    """Return the dataclass of a name, with these fields."""
+    """Return a dataclass by name, with these fields."""
     if name not in known:
         raise UnknownClassError(
-            f"it was saved with {name}, a class from outside bnpstream: "
-            f"load it with classes=[{name}]"
+            f"saved with {name}, a class from outside bnpstream: load it with classes=[{name}]"
         )
     fields = {key: _decode(x, known) for key, x in value.items() if key != "class"}
     return known[name](**fields)

@@ -1,7 +1,7 @@
-"""From rows as they are given to batches that a posterior absorbs, with columns fixed or growing.
+"""Encodes rows into batches that a posterior absorbs, with fixed or growing columns.
 
-An encoder owns the likelihood. It is the one place that knows whether columns are fixed, or come
-along with the rows, as the words of a growing vocabulary do.
+An encoder owns the likelihood. It alone knows whether columns are fixed, or grow with the rows,
+like the words of a growing vocabulary.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 
 
 class Informed(NamedTuple):
-    """What the first rows of a stream make of a likelihood that leaves something open."""
+    """The model after unset parameters were learnt from the first rows."""
 
     likelihood: Likelihood
     batch: Batch | None
@@ -36,7 +36,7 @@ class Informed(NamedTuple):
 
 @dataclass(frozen=True)
 class Listed:
-    """Rows of any kind, and how many rows each counts for."""
+    """Rows of any kind, and the number of rows that each counts for."""
 
     rows: Sequence[Any]
     weights: Floats | None = None
@@ -55,15 +55,15 @@ class Listed:
 
 
 class Encoder(ABC):
-    """Encodes rows; what it is given is checked first, and encoded part by part."""
+    """Encodes rows: validates them first, then encodes part by part."""
 
     name: ClassVar[str]
-    """What a snapshot calls it."""
+    """Name in snapshots."""
 
     @property
     @abstractmethod
     def likelihood(self) -> Likelihood:
-        """Return what rows look like in a cluster, as far as it is known."""
+        """Return the likelihood, as far as it is known."""
 
     @abstractmethod
     def use(self, likelihood: Likelihood) -> None:
@@ -72,14 +72,14 @@ class Encoder(ABC):
     @property
     @abstractmethod
     def is_informed(self) -> bool:
-        """Return whether nothing is left open, so that no row has to wait."""
+        """Return whether all parameters are set, so that no row has to wait."""
 
     @abstractmethod
     def n_statistics(self, rows: Any) -> int:
-        """Return D, the length of a row of sufficient statistics, of prepared rows."""
+        """Return D, the length of a row of sufficient statistics, for prepared rows."""
 
     def settled(self, rows: Any) -> Self:
-        """Return this encoder with what the type of the first rows makes certain."""
+        """Return this encoder with what is certain from the type of the first rows."""
         return self
 
     @abstractmethod
@@ -87,16 +87,16 @@ class Encoder(ABC):
         """Return rows to keep until there are enough; ValueError names a bad one."""
 
     def chosen(self, first: Any) -> "Encoder":
-        """Return the encoder that the first rows speak for; by default a copy of this one."""
+        """Return the encoder that suits the first rows; by default a copy of this one."""
         return copy(self)
 
     @abstractmethod
     def informed(self, first: Any) -> Informed:
-        """Take what is left open from the first rows, as `check` returned them."""
+        """Learn unset parameters from the first rows, as `check` returned them."""
 
     @abstractmethod
     def prepared(self, rows: Any) -> Any:
-        """Return rows that can be absorbed, or looked at; ValueError names a bad one.
+        """Return rows that can be absorbed or viewed; ValueError names a bad one.
 
         They have a length, and methods `chosen(places)` and `weighted(weights)`.
         """
@@ -107,25 +107,25 @@ class Encoder(ABC):
 
     @abstractmethod
     def view(self, rows: Any) -> Batch:
-        """Return prepared rows to look at: nothing is learnt from them."""
+        """Return prepared rows for viewing: nothing is learnt from them."""
 
     def room(self, rows: Any, start: int) -> int:
-        """Return how many prepared rows come before columns change; by default all."""
+        """Return the number of prepared rows before columns change; by default all."""
         return len(rows) - start
 
     def grow(self, state: MixtureState, window: Window) -> None:  # noqa: B027
-        """Add the columns that the rows absorbed last have made known; by default none wait."""
+        """Add the columns that the last rows have introduced; by default there are none."""
 
     def words(self) -> Sequence[Hashable] | None:
-        """Return what the columns are called, if they have come along with the rows."""
+        """Return the names of the columns, if they grow with the rows."""
         return None
 
     def means(self, means: Floats) -> Floats:
-        """Return posterior means of the columns that are known, shape (K, columns)."""
+        """Return posterior means of the known columns, shape (K, columns)."""
         return means
 
     def counts(self, statistics: csr_array) -> csr_array:
-        """Return how often clusters have every word that is known, given their statistics."""
+        """Return the counts of each known word in clusters, given their statistics."""
         return statistics[:, :-1]
 
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
@@ -134,14 +134,14 @@ class Encoder(ABC):
 
     @abstractmethod
     def save_rows(self, rows: Any, document: Document, arrays: Arrays) -> None:
-        """Add kept rows to a snapshot, as entries of a document of their own."""
+        """Add kept rows to a snapshot, under names of their own."""
 
     @abstractmethod
     def load_rows(self, document: Document, arrays: Arrays) -> Any:
         """Return the rows that `save_rows` added."""
 
     def check_columns(self, arrays: Arrays) -> None:  # noqa: B027
-        """Raise ValueError if a snapshot has columns that are not known; by default all are."""
+        """Raise ValueError if a snapshot has unknown columns; by default all are known."""
 
     @abstractmethod
     def save_into(self, document: Document, arrays: Arrays) -> None:
@@ -156,12 +156,12 @@ class Encoder(ABC):
 
 
 class FixedColumns(Encoder):
-    """Rows of a matrix: the likelihood encodes them.
+    """Rows of a matrix, encoded by the likelihood.
 
     Parameters
     ----------
     likelihood : Likelihood
-        What rows look like in a cluster; it may leave something open.
+        Likelihood of the rows; parameters may be unset.
     """
 
     name = "columns"
@@ -171,7 +171,7 @@ class FixedColumns(Encoder):
 
     @property
     def likelihood(self) -> Likelihood:
-        """Return what rows look like in a cluster."""
+        """Return the likelihood."""
         return self._likelihood
 
     def use(self, likelihood: Likelihood) -> None:
@@ -180,7 +180,7 @@ class FixedColumns(Encoder):
 
     @property
     def is_informed(self) -> bool:
-        """Return whether the likelihood leaves nothing open."""
+        """Return whether all parameters of the likelihood are set."""
         return self.likelihood.is_informed
 
     def n_statistics(self, rows: Batch) -> int:
@@ -188,18 +188,18 @@ class FixedColumns(Encoder):
         return rows.n_statistics
 
     def settled(self, rows: Any) -> "FixedColumns":
-        """Return the encoder of what the type of the rows alone makes certain."""
+        """Return the encoder of what is certain from the type of the rows alone."""
         likelihood = self.likelihood.settled(rows)
         return self if likelihood is self.likelihood else FixedColumns(likelihood)
 
     def check(self, rows: Any) -> Any:
-        """Return the rows if the likelihood can take them, whatever it leaves open."""
+        """Return the rows if the likelihood can take them, even if parameters are unset."""
         _refuse_texts(rows)
         self.likelihood.check_rows(rows)
         return rows
 
     def informed(self, first: Any) -> Informed:
-        """Choose the family if that is open, and take its base measure from the first rows."""
+        """Choose the family if necessary, and learn its base measure from the first rows."""
         family = self.likelihood.chosen(first)
         self._likelihood = family.informed(first)
         batch = self._likelihood.encode(first) if family.scale_is_open else None
@@ -215,7 +215,7 @@ class FixedColumns(Encoder):
         return rows if start == 0 and stop >= len(rows) else rows.part(start, stop)
 
     def view(self, rows: Batch) -> Batch:
-        """Return the rows, which are encoded already."""
+        """Return the rows, which are already encoded."""
         return rows
 
     def save_rows(self, rows: Any, document: Document, arrays: Arrays) -> None:
@@ -239,7 +239,7 @@ class FixedColumns(Encoder):
             return matrix
         rows = decode(document["rows"]) if "rows" in document else arrays["prefix.rows"]
         if not isinstance(rows, np.ndarray) or rows.ndim != 2:
-            raise ValueError("the rows of the prefix are no matrix")
+            raise ValueError("the rows of the prefix are not a matrix")
         return rows
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
@@ -255,9 +255,9 @@ class FixedColumns(Encoder):
 
 
 def _refuse_texts(rows: Any) -> None:
-    """Raise ValueError if rows are texts, where columns are fixed."""
+    """Raise ValueError if rows are texts, because columns are fixed."""
     if are_texts(rows):
         raise ValueError(
-            "X has 1 dimension and holds texts, but the rows so far had columns: give rows with "
-            "these columns, or fit a model of its own to texts"
+            "X has 1 dimension and holds texts, but earlier rows had columns: give rows with "
+            "these columns, or fit another model to the texts"
         )

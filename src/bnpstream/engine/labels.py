@@ -1,4 +1,4 @@
-"""What is said of the rows of a call: their clusters, how sure that is, and how new they are."""
+"""Labels of the rows of a call: cluster, responsibility, evidence, novelty."""
 
 from typing import NamedTuple
 
@@ -12,30 +12,30 @@ from bnpstream.kernels.arrays import Floats
 
 
 class Labels(NamedTuple):
-    """What is said of n rows."""
+    """Labels of n rows."""
 
     positions: NDArray[np.intp]
-    """Of the likeliest cluster among the ids in ascending order."""
+    """Position of the most likely cluster among the ids in ascending order."""
     ids: NDArray[np.int64]
     """Its stable id."""
     shares: Floats
     """Its responsibility."""
     log_evidence: Floats
-    """Log predictive one step ahead."""
+    """One-step-ahead log predictive."""
     novelty: Floats
     """Responsibility of a new cluster."""
 
 
 def labels_of(stream: Stream, given: Checked) -> Labels:
-    """Return what is said of the rows of the last call of a stream.
+    """Return the labels of the rows of a stream's last call.
 
-    The cluster of a row is the likeliest one when it arrived; the likeliest one now if the row was
-    revised since, if that cluster is gone, or if the row has weight zero.
+    The cluster of a row is the most likely one when it arrived; or the most likely one now if the
+    row was revised since, if that cluster is gone, or if the row has weight zero.
 
     Parameters
     ----------
     stream : Stream
-        Has just absorbed or kept the rows; while they are kept, a throw-away posterior answers.
+        Has just absorbed or kept the rows; while they are kept, a provisional posterior answers.
     given : Checked
         The rows.
     """
@@ -51,7 +51,7 @@ def labels_of(stream: Stream, given: Checked) -> Labels:
 
 
 def _labelled_anew(stream: Stream, given: Checked, absorption: Absorption) -> Labels:
-    """Return what is said of rows some of which have to be looked at again."""
+    """Return labels of rows, some of which must be scored again."""
     posterior, encoder, n = stream.posterior, stream.encoder, given.n_rows
     rows, places, known = absorption.absorbed.rows, absorption.places, posterior.ids
     found = Labels(np.empty(n, np.intp), np.empty(n, np.int64), *np.empty((3, n)))

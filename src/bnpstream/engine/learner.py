@@ -1,21 +1,21 @@
-"""Unset parameters are learnt from the stream: base measure and prior.
+"""Learns unset parameters of base measure and prior from the stream.
 
-From the first P rows, before any of them is absorbed: what clusters are like on the whole (words:
-their frequencies m; cells: centre and width), the scale of it (words: c in alpha = c m; cells: how
-wide clusters are), and for words the concentration to start with (`engine.rehearsal`).
+From the first P rows, before any of them is absorbed: the average cluster (words: frequencies m;
+cells: centre and width), the scale of the base measure (words: c in alpha = c m; cells: the width
+of clusters), and for words the initial concentration (`engine.rehearsal`).
 
 Then at n = P, 2P, 4P, ... rows: the parameters of the prior from the clusters so far, with a lower
-concentration if the rows just before speak clearly for it; and from 2P on the base measure again,
-its scale by these rows, as they were predicted. A stream may be stuck with too few clusters. So the
-rows since the time before are also tried from nothing, with larger concentrations: several hundred,
-as clusters of short texts pay off only after so many. If one of these predicts the rows better, and
-has found more clusters in them than the stream has in all, the stream goes on with it. A base
-measure is never judged by the marginal likelihood of the clusters that it made, which runs away
-(``docs/design.md``).
+concentration if the last rows clearly favour it; and from 2P on the base measure again, its scale
+by how well these rows were predicted. A stream may be stuck with too few clusters. So the rows
+since the previous time are also absorbed from scratch, with larger concentrations: several hundred
+rows, because clusters of short texts pay off only after so many. If one of these predicts the rows
+better, and finds more clusters in them than the stream has in all, the stream continues with it. A
+base measure is never judged by the marginal likelihood of the clusters that it made, which runs
+away (``docs/design.md``).
 
-Clusters already there stay as they are: they are sums of statistics, and from then on these are
-read with the new base measure and weighed by the new prior. Rows are counted from the start of the
-stream, never by calls, so any split into calls gives the same bits.
+Existing clusters stay as they are: they are sums of statistics, which from then on are read with
+the new base measure and weighed by the new prior. Rows are counted from the start of the stream,
+never by calls, so any split into calls gives the same bits.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,24 +42,24 @@ KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
 LATER_FACTOR, LATER_STEPS = 1.6, 3
 SPREAD = (1.0, 0.125, 8.0)
-"""Scales to begin with, relative to the one now."""
+"""Initial scales to try, relative to the current one."""
 LOWER = 0.25
-"""Of the concentration that the clusters speak for: the least that rows may ask for instead."""
+"""Least concentration that rows may favour, relative to the one that fits the clusters."""
 PROBE, JUDGES = 256, 64
-"""Rows before a later time, at most, that the posterior which decides on the scale does not know,
+"""Most rows before a later time that the posterior which decides on the scale does not know,
 and the last of them, which decide."""
 REHEARSED = 1024
-"""Rows before a later time, at most, that decide whether the stream is stuck."""
+"""Most rows before a later time that decide whether the stream is stuck."""
 TOLL = 1.0
-"""Nats that a larger scale must be worth, a step."""
+"""Nats per step that a larger scale must gain."""
 FEW = STARTS[-1] / 2.0
-"""Concentrations up to which a start with more clusters is looked for."""
+"""Largest concentration for which a start with more clusters is tried."""
 CLEAR = 2.0
-"""Standard errors by which something else has to predict rows better."""
+"""Standard errors by which an alternative must predict rows better."""
 BEST = 128
-"""Clusters a row that are scored anew for every scale; for the others go those."""
+"""Clusters per row that are scored again for each scale; they stand in for the others."""
 NEGLIGIBLE = -12.0
-"""Clusters whose log score is so far below the best do not change which scale is better."""
+"""Clusters with log scores this far below the best do not affect which scale is better."""
 
 
 class Trial(NamedTuple):
@@ -68,13 +68,13 @@ class Trial(NamedTuple):
     settings_for: Callable[[Prior], adf.Settings]
     kernel_for: KernelFor
     most_discount: float = 1.0
-    """A prior is to have no larger one."""
+    """Largest discount that a prior may have."""
 
     def absorb(self, model: Model, state: MixtureState, batch: Batch) -> Floats:
-        """Absorb rows; return their log predictives one step ahead.
+        """Absorb rows; return their one-step-ahead log predictives.
 
-        These are compared between models, so they are over all clusters that pass the cut: with a
-        limit a model of many like clusters would seem to predict worse than it does.
+        They are compared between models, so they are over all clusters that pass the cut: with a
+        limit, a model of many similar clusters would seem to predict worse than it does.
         """
         settings = replace(self.settings_for(model.prior), max_responsibilities=None)
         records = adf.run(model, state, batch, settings, self.kernel_for(model, batch))
@@ -89,17 +89,17 @@ class Learner:
     n_first : int
         P.
     scale : float or None
-        Of the base measure, relative to the first guess; None if it is not learnt.
+        Scale of the base measure, relative to the first guess; None if it is not learnt.
     wide : bool
-        Whether to look far from what is now. Streams of earlier versions do not.
+        Whether to search far from the current values. Streams of earlier versions do not.
     rehearsed : int
-        Rows that decide whether the stream is stuck, at most; 0 if it cannot be, or was saved by an
-        earlier version: then only those that decide on the scale do.
+        Most rows that decide whether the stream is stuck; 0 if it cannot be, or was saved by an
+        earlier version: then only the rows that decide on the scale are used.
 
     Attributes
     ----------
     n_next : int
-        Rows at which something is learnt again.
+        Number of rows at which to learn again.
     """
 
     def __init__(
@@ -119,16 +119,16 @@ class Learner:
         self._share = 1.0
 
     def first(self, trial: Trial, model: Model, batch: Batch) -> Model:
-        """Return the model that the first rows speak for.
+        """Return the model that fits the first rows best.
 
         Parameters
         ----------
         trial : Trial
             How rows are absorbed.
         model : Model
-            Its base measure is a guess, made from all these rows.
+            Its base measure is a guess from all these rows.
         batch : Batch
-            The first rows, P at most.
+            The first rows, at most P.
         """
         rows = batch.part(0, MOST_ROWS)
         if len(starting(model)) == 1:
@@ -139,27 +139,27 @@ class Learner:
         return Model(prior, model.likelihood.rescaled(start.scale))
 
     def skip(self, n_rows: int) -> None:
-        """Begin after so many rows: nothing is learnt up to there."""
+        """Start after this many rows: nothing is learnt before."""
         while self.n_next <= n_rows:
             self.n_next *= 2
 
     @property
     def n_predicted(self) -> int:
-        """Return how many rows the posterior that decides on the scale does not know; at P none."""
+        """Return the number of rows unknown to the posterior that decides on the scale; 0 at P."""
         if self.scale is None or self.n_next == self.n_first:
             return 0
         return min(PROBE if self.wide else JUDGES, self.n_first)
 
     @property
     def n_probe(self) -> int:
-        """Return how many rows are looked at next time; at P none are."""
+        """Return the number of rows to look at next time; 0 at P."""
         n_predicted = self.n_predicted
         if n_predicted == 0 or not self.wide:
             return n_predicted
         return max(n_predicted, min(self.rehearsed, self.n_next // 2))
 
     def room(self, n_rows: int) -> int:
-        """Return how many rows may be absorbed before there is something to do."""
+        """Return the number of rows that may be absorbed before there is something to do."""
         stops = (self.n_next - self.n_probe, self.n_next - self.n_predicted, self.n_next)
         return next(stop for stop in stops if n_rows < stop) - n_rows
 
@@ -179,9 +179,9 @@ class Learner:
         self._before, self._probe = None, []
 
     def judge(self, trial: Trial, model: Model, batch: Batch, before: MixtureState) -> None:
-        """Let rows decide now, from a posterior without them; `again` tells.
+        """Let rows decide now, from a posterior without them; `again` returns the result.
 
-        For a stream that comes in parts: the first rows of the part in which the next time falls.
+        For a stream that comes in parts: the first rows of the part that contains the next time.
         """
         self._before, self._probe = None, []
         if self.n_probe > 0:
@@ -191,7 +191,7 @@ class Learner:
     def _searched(
         self, trial: Trial, model: Model, before: MixtureState, predicted: Batch, rows: Batch
     ) -> None:
-        """Find what predicts rows best, some of them from a posterior without; `again` tells."""
+        """Find what predicts rows best, some of them from a posterior without; see `again`."""
         current, now = self.scale or 1.0, model.likelihood
         if self.wide:
             self._restart = self._other_start(trial, model, rows, before.n_clusters)
@@ -206,10 +206,10 @@ class Learner:
     def _other_start(
         self, trial: Trial, model: Model, rows: Batch, n_clusters: int
     ) -> Start | None:
-        """Return a start that predicts rows clearly better, all from nothing, if there is one.
+        """Return a start that predicts rows clearly better, all from scratch, if there is one.
 
-        From nothing, a larger concentration predicts better even where all clusters are known. So
-        it must also find more of them than the stream has.
+        From scratch, a larger concentration predicts better even if all clusters are known. So it
+        must also find more of them than the stream has.
         """
         prior: Any = model.prior
         if len(starting(model)) == 1 or prior.concentration > FEW:
@@ -224,7 +224,7 @@ class Learner:
         return best if lead > CLEAR * error else None
 
     def _judge_scales(self, trial: Trial, model: Model, before: MixtureState, rows: Batch) -> None:
-        """Find the scale, and how far the concentration is to be below what the clusters say."""
+        """Find the scale, and how far the concentration should be below that of the clusters."""
         current = self.scale or 1.0
         moved = model.likelihood.relocated(before.totals(model.likelihood.n_located))
         joint = log_joint(model, before, rows, trial.kernel_for(model, rows), log_cut=NEGLIGIBLE)
@@ -257,14 +257,14 @@ class Learner:
         self._share = LOWER ** steps[nearest]
 
     def _lowered(self, trial: Trial, prior: Prior, state: MixtureState) -> list[Prior]:
-        """Return the prior that the clusters speak for, and one with less concentration."""
+        """Return the prior that fits the clusters, and one with a lower concentration."""
         learnt: Any = self.prior_of(trial, prior, state)
         if "concentration" not in learnt.learn:
             return [learnt]
         return [learnt, with_concentration(learnt, LOWER * learnt.concentration)]
 
     def again(self, trial: Trial, model: Model, state: MixtureState) -> Model | None:
-        """Return the model from now on, if it is time for another."""
+        """Return the new model, if it is time for one."""
         if state.n_observations < self.n_next:
             return None
         self.n_next *= 2
@@ -279,17 +279,17 @@ class Learner:
         return Model(prior, likelihood)
 
     def at_the_end(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
-        """Return the prior of a stream that ended: learnt, if there were not P rows so far."""
+        """Return the prior of a stream that ended, learnt now if there were fewer than P rows."""
         return prior if state.n_observations >= self.n_first else self.prior_of(trial, prior, state)
 
     def prior_of(self, trial: Trial, prior: Prior, state: MixtureState) -> Prior:
-        """Return the prior that the clusters speak for."""
+        """Return the prior that fits the clusters."""
         if not prior.learn:
             return prior
         return learnt_prior(prior, state, trial.most_discount)
 
     def save_into(self, document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Add what is known so far, the rows that are being looked at included."""
+        """Add what is known so far, including the rows being looked at."""
         document["learner"] = {
             "n_first": self.n_first,
             "scale": self.scale,
@@ -311,7 +311,7 @@ class Learner:
         likelihood: Likelihood,
         n_statistics: int,
     ) -> "Learner":
-        """Return what `save_into` added, for a posterior with so many columns."""
+        """Return what `save_into` added, for a posterior with this many columns."""
         saved = document["learner"]
         learner = cls(
             saved["n_first"],
@@ -328,23 +328,23 @@ class Learner:
 
 
 def _best(joint: Floats, wanted: NDArray[np.bool_], most: int) -> tuple[NDArray[np.intp], Floats]:
-    """Return the best clusters of every row and the new one, and what the others add to them.
+    """Return the best clusters of each row and the new one, and what the others add to them.
 
     Parameters
     ----------
     joint : ndarray of shape (n, K + 1)
         Log scores.
     wanted : ndarray of shape (n, K + 1)
-        Which of them matter; of the clusters, only the best are left.
+        Entries that matter; of the clusters, only the best are kept.
     most : int
-        How many are left, at most.
+        Most clusters to keep.
 
     Returns
     -------
     places : ndarray of shape (n, most + 1)
         Columns.
     log_ratio : ndarray of shape (n, 1)
-        Log of the sum over clusters that mattered, less that over those that are left.
+        Log of the sum over clusters that matter, minus that over those kept.
     """
     n, n_clusters = joint.shape[0], joint.shape[1] - 1
     if n_clusters <= most:
@@ -361,13 +361,13 @@ def _best(joint: Floats, wanted: NDArray[np.bool_], most: int) -> tuple[NDArray[
 
 
 def _clearly_best(predicted: Sequence[Floats], weights: Floats) -> int:
-    """Return which log predictives of rows are best, or 0 if that lead may be chance."""
+    """Return the index of the best log predictives of rows, or 0 if its lead may be chance."""
     best = max(range(len(predicted)), key=lambda j: float(predicted[j] @ weights))
     lead = (predicted[best] - predicted[0]) * weights
     return best if lead.sum() > CLEAR * lead.std() * np.sqrt(lead.size) else 0
 
 
 def _change(log_weights: Floats, before: Floats) -> Floats:
-    """Return by what log weights changed; one that was -inf stays so."""
+    """Return the change of log weights; one that was -inf stays so."""
     known = np.isfinite(before)
     return np.where(known, log_weights, 0.0) - np.where(known, before, 0.0)

@@ -1,4 +1,4 @@
-"""Clusters, topics and their history as columns: what data frames are made of."""
+"""Clusters, topics and their lineage as columns of data frames."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,20 +16,20 @@ Columns = dict[str, list[Any]]
 def cluster_columns(
     posterior: Posterior, topics: TopicPortraits, events: Sequence[Event], names: Any, n_words: int
 ) -> Columns:
-    """Return a line for every cluster, the heaviest first.
+    """Return one row per cluster, largest first.
 
     Parameters
     ----------
     posterior : Posterior
-        Clusters.
+        The clusters.
     topics : TopicPortraits
         Their topics.
     events : sequence of Event
-        Births, as far as they are known.
+        Births, as far as known.
     names : sequence of str
-        What the columns of rows are called.
+        Names of the columns of rows.
     n_words : int
-        Words, or columns, of every cluster.
+        Words, or columns, per cluster.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def cluster_columns(
 def topic_columns(
     posterior: Posterior, topics: TopicPortraits, events: Sequence[Event], names: Any, n_words: int
 ) -> Columns:
-    """Return a line for every topic, the heaviest first.
+    """Return one row per topic, largest first.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def topic_columns(
 
 
 def lineage_columns(events: Sequence[Event]) -> Columns:
-    """Return a line for every event, in order: row, level, kind, id, into, others, mass."""
+    """Return one row per event, in order: row, level, kind, id, into, others, mass."""
     return {
         "row": [event.n_observations for event in events],
         **{name: [getattr(event, name) for event in events] for name in ("level", "kind", "id")},
@@ -99,7 +99,7 @@ def _columns(
     kind: str,
     n_words: int,
 ) -> Columns:
-    """Return what clusters and topics have in common."""
+    """Return the columns that clusters and topics share."""
     order = np.argsort(-shares, kind="stable").tolist()
     lifted = [features.of(k, n_words).lifted for k in order]
     return {

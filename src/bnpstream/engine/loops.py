@@ -1,4 +1,4 @@
-"""What loops over rows need of settings and a model, made once for as long as both stay."""
+"""What loops over rows need of settings and a model, cached while both stay the same."""
 
 from typing import Any, NamedTuple
 
@@ -16,16 +16,16 @@ class Parameters(NamedTuple):
     model: Model
     n_statistics: int
     parts: tuple[Any, Any]
-    """Of the prior, and of the likelihood."""
+    """Parameters of the prior, and of the likelihood."""
 
 
 class Loops:
-    """How rows are visited, by settings.
+    """How the settings say that rows are visited.
 
     Parameters
     ----------
     settings : Settings
-        Of a stream.
+        Settings of a stream.
 
     Attributes
     ----------

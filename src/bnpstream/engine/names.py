@@ -9,17 +9,17 @@ T = TypeVar("T")
 
 
 def resolve_prior(prior: Any) -> Prior:
-    """Return a prior, or what its name stands for."""
+    """Return a prior, given itself or its name."""
     return _resolve("prior", prior, Prior, NAMED_PRIORS)  # type: ignore[type-abstract]
 
 
 def resolve_likelihood(likelihood: Any) -> Likelihood:
-    """Return a likelihood, or what its name stands for."""
+    """Return a likelihood, given itself or its name."""
     return _resolve("likelihood", likelihood, Likelihood, NAMED_LIKELIHOODS)  # type: ignore[type-abstract]
 
 
 def _resolve(name: str, value: Any, kind: type[T], named: dict[str, Any]) -> T:
-    """Return `value` if it is one of its kind, or what its string stands for."""
+    """Return `value` if it is of the right kind, or the object that it names."""
     if isinstance(value, kind):
         return value
     if isinstance(value, str) and value in named:

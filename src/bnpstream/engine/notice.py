@@ -1,4 +1,4 @@
-"""Saying what takes long before it does: compilation, and families that are slow by nature."""
+"""Announces what will take long: compilation, and slow families."""
 
 import logging
 import warnings
@@ -11,34 +11,34 @@ from bnpstream.likelihoods import Likelihood
 logger = logging.getLogger("bnpstream")
 
 SLOW_SECONDS = 5.0
-"""Per 1 000 rows: from here on a family is said to be slow."""
+"""Seconds per 1 000 rows from which a family counts as slow."""
 
 
 class SlowFamilyWarning(UserWarning):
-    """Rows will take long, and another family would not."""
+    """Rows will take long; another family would be faster."""
 
 
 def warn_of_slowness(likelihood: Likelihood) -> None:
-    """Warn, with an estimate and a way out, if rows are going to take long."""
+    """Warn, with an estimate and a way out, if rows will take long."""
     slowness = likelihood.slowness()
     if slowness is None or 1000.0 * slowness.seconds_per_row < SLOW_SECONDS:
         return
     seconds = f"{1000.0 * slowness.seconds_per_row:,.0f} s per 1,000 rows"
     warnings.warn(
-        f"{slowness.reason}: about {seconds}, more while its scale is learnt; {slowness.way_out}",
+        f"{slowness.reason}: about {seconds}, more while the scale is learnt; {slowness.way_out}",
         SlowFamilyWarning,
         stacklevel=2,
     )
 
 
 class CompilationNotice(event.Listener):
-    """Logs one warning when the first of this package's loops is compiled, not read from disk."""
+    """Logs one warning when the first loop of this package is compiled, not read from disk."""
 
     def __init__(self) -> None:
         self.said = False
 
     def on_start(self, event: Any) -> None:
-        """Take note of a compilation that starts."""
+        """Note the start of a compilation."""
         loop = event.data["dispatcher"].py_func
         if not self.said and loop.__module__.startswith("bnpstream."):
             self.said = True
@@ -52,5 +52,5 @@ class CompilationNotice(event.Listener):
 
 
 def announce_compilation() -> None:
-    """Have the first compilation of this process announced."""
+    """Announce the first compilation of this process."""
     event.register("numba:compile", CompilationNotice())  # type: ignore[no-untyped-call]

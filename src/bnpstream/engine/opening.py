@@ -1,9 +1,9 @@
-"""The first rows of a table are settled before its stream goes on.
+"""Settles the first rows of a table before its stream continues.
 
-A row that comes early is judged by next to nothing: clusters open side by side, and no row that
-comes later takes that back. They stay, and they speak for a larger concentration, which opens more.
-Or a wide cluster comes first, and takes in a narrow one that lies within. The rows that a base
-measure is learnt from are at hand, so they are revisited: sweeps as several passes have them, then
+An early row is judged by next to nothing: clusters open side by side, and later rows cannot undo
+this. They stay, and they favour a larger concentration, which opens more. Or a wide cluster comes
+first, and absorbs a narrow one inside it. The rows from which a base measure is learnt are
+available, so they are revisited: sweeps as with several passes, then
 merges and splits by the model's own log odds, from which the prior is learnt again. From there on
 every row is seen once.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from bnpstream.engine.stream import Stream
 
 SWEEPS = 9
-"""Over the first rows, at most, before merges and splits, and after each round of them."""
+"""Most sweeps over the first rows, before merges and splits, and after each round of them."""
 ROUNDS = 2
-"""Times that clusters are merged and split and their rows swept, with a prior learnt before."""
+"""Rounds of merges and splits, each after learning the prior, and followed by sweeps."""
 
 
 def opening(stream: "Stream") -> window.Schedule | None:
@@ -45,7 +45,7 @@ def opening(stream: "Stream") -> window.Schedule | None:
 
 
 def settle_first(stream: "Stream") -> window.Settled:
-    """Sweep the first rows, merge and split their clusters; return what became of these."""
+    """Sweep the first rows, merge and split their clusters; return the results."""
     events = list(_settled(stream))
     stream.window.freeze(stream.window.n_rows)
     return window.Settled(events)

@@ -1,8 +1,8 @@
-"""A prior learnt from the clusters that it made: concentration and discount.
+"""Learns a prior from its clusters: concentration and discount.
 
 The marginal likelihood of the partition, `Prior.log_partition`, is a function of one or two
-parameters. Unlike that of a base measure it does not run away: how many clusters there are, and how
-large, is what these parameters are about (``docs/design.md``).
+parameters. Unlike that of a base measure it does not run away: the number and the sizes of
+clusters are what these parameters describe (``docs/design.md``).
 """
 
 import math
@@ -17,29 +17,29 @@ from bnpstream.mixture.state import log_vacancy_of
 from bnpstream.priors import Prior
 
 SHAPE, RATE = 1.0, 0.01
-"""The Gamma distribution that a concentration comes from: a weak one, with mean 100."""
+"""Gamma prior of a concentration: weak, with mean 100."""
 LEAST = 1e-3
-"""Of concentrations. The most is the mass of all rows: then every second row opens a cluster."""
+"""Least concentration. The largest is the mass of all rows: every second row opens a cluster."""
 DISCOUNTS = np.linspace(0.05, 0.9, 18)
 TOLERANCE = 1e-2
-"""Of a log concentration."""
+"""Tolerance of a log concentration."""
 
 
 def learnt_prior(prior: Prior, state: MixtureState, most_discount: float = 1.0) -> Prior:
-    """Return a prior with the parameters that it learns as the clusters speak for.
+    """Return a prior with the parameters it learns fitted to the clusters.
 
     The concentration is the mode of log a given the partition, where a ~ Gamma(1, .01). Given U
-    that is the conjugate posterior mean, (1 + K) / (.01 + phi(u)/a); here U is integrated out. A
-    discount is the best of a grid, every one with its own best concentration.
+    that is the conjugate posterior mean, (1 + K) / (.01 + phi(u)/a); here U is integrated out. The
+    discount is the best of a grid, each value with its own best concentration.
 
     Parameters
     ----------
     prior : Prior
-        What it is now.
+        The current prior.
     state : MixtureState
         The posterior.
     most_discount : float
-        A discount is to be no larger: a cluster opened with less mass would have no weight.
+        Largest discount: a cluster opened with less mass would have no weight.
     """
     if state.n_clusters == 0:
         return prior
@@ -57,7 +57,7 @@ def learnt_prior(prior: Prior, state: MixtureState, most_discount: float = 1.0) 
 def log_posterior(prior: Prior, state: MixtureState) -> float:
     """Return the log probability of the clusters, and of log a if a is learnt.
 
-    A cluster of which less than a row is left, the rest being forgotten, counts for so much.
+    A cluster with less than one row left, after forgetting, counts as that fraction.
     """
     vacancy = np.maximum(state.log_vacancy, log_vacancy_of(state.masses))
     likely = prior.log_partition(state.masses, vacancy, state.total_mass)

@@ -1,14 +1,14 @@
-"""How far a stream has come."""
+"""Phases of a stream."""
 
 from enum import Enum
 
 
 class Phase(Enum):
-    """How far a stream has come."""
+    """Phases of a stream."""
 
     EMPTY = "empty"
-    """No row has come."""
+    """No rows yet."""
     PREFIX = "prefix"
-    """The first rows are kept: what is left open will be learnt from them."""
+    """The first rows are kept: unset parameters will be learnt from them."""
     RUNNING = "running"
     """Rows are absorbed as they come."""

@@ -1,4 +1,4 @@
-"""What topics look like: for the same descriptions that clusters have."""
+"""Descriptions of topics, in the same form as those of clusters."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -17,21 +17,21 @@ from bnpstream.mixture import Event
 
 
 class TopicPortraits:
-    """Topics as `likelihoods.features.Portrayed`: their clusters summed, or their rows.
+    """Topics as `likelihoods.features.Portrayed`: sums of their clusters, or of their rows.
 
     Parameters
     ----------
     topics : Topics
-        Topics.
+        The topics.
     posterior : Posterior
-        Their clusters.
+        The clusters.
 
     Attributes
     ----------
     groups : ndarray of shape (K,)
-        The topic of every cluster in the order of `posterior.ids`, by position.
+        The topic of each cluster in the order of `posterior.ids`, by position.
     weights : ndarray of shape (J,)
-        Every topic's share of the stream: of the rows that were grouped, or of its clusters.
+        Share of the stream in each topic: of the rows that were grouped, or of its clusters.
     """
 
     def __init__(self, topics: Topics, posterior: Posterior) -> None:
@@ -45,18 +45,18 @@ class TopicPortraits:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """Return the topic of every cluster, by id."""
+        """Return the topic of each cluster, by id."""
         return self.topics.ids[self.groups]
 
     @property
     def sizes(self) -> Floats:
-        """Return the expected number of rows of every topic, shape (J,)."""
+        """Return the expected number of rows in each topic, shape (J,)."""
         sizes: Floats = self.weights * self._posterior.state.masses.sum()
         return sizes
 
     @cached_property
     def _counts(self) -> csr_array:
-        """Return how often topics have every known word, shape (J, V)."""
+        """Return the counts of each known word in topics, shape (J, V)."""
         posterior, encoder, J = self._posterior, self._posterior.encoder, self.topics.ids.size
         if isinstance(self._rows, TopicWords):
             rows = self._rows.tables
@@ -69,7 +69,7 @@ class TopicPortraits:
 
     @cached_property
     def _base(self) -> tuple[Floats, float]:
-        """Return the share of the base measure of every known word, and its total."""
+        """Return the base measure of each known word as a share, and its total."""
         posterior = self._posterior
         share = posterior.means(np.array([posterior.state.n_clusters]))[0]
         return share, base_of(posterior, np.zeros(1, np.int64))[1]
@@ -88,7 +88,7 @@ class TopicPortraits:
         return mean
 
     def telling(self, n: int) -> list[Telling]:
-        """Return the n words that tell every topic apart."""
+        """Return the n words that tell each topic apart."""
         if isinstance(self._rows, TopicWords):
             return telling_words(self._counts, self._rows.masses, n)
         found = self._posterior.telling(n, self.groups)

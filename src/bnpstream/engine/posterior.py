@@ -1,4 +1,4 @@
-"""What a posterior says of its clusters, and of rows that it has not absorbed."""
+"""A posterior's answers about its clusters, and about rows that it has not absorbed."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,13 +22,13 @@ from bnpstream.mixture import (
 )
 
 SCORED_CELLS = 4_000_000
-"""(row, cluster) scores held at a time: 32 MB."""
+"""Most (row, cluster) scores held at a time: 32 MB."""
 DRAWS = 256
-"""Rows drawn to find out what is expected: a mean is then known to a sixteenth of the spread."""
+"""Draws for an expectation: the mean is then known to a sixteenth of the spread."""
 
 
 class Posterior(NamedTuple):
-    """A model and its state; clusters are in ascending order of their ids."""
+    """A model and its state; clusters are in order of id."""
 
     model: Model
     state: MixtureState
@@ -37,7 +37,7 @@ class Posterior(NamedTuple):
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """Return the slots of all clusters by ascending id."""
+        """Return the slots of all clusters, by ascending id."""
         return np.argsort(self.state.ids)
 
     @property
@@ -67,14 +67,14 @@ class Posterior(NamedTuple):
         return mean
 
     def telling(self, n: int, groups: NDArray[np.integer] | None = None) -> list[Telling]:
-        """Return the n words that tell every cluster, or group of clusters, apart.
+        """Return the n words that tell each cluster, or group of clusters, apart.
 
         Parameters
         ----------
         n : int
-            Words of each.
+            Words per group.
         groups : ndarray of shape (K,), optional
-            Group of every cluster in the order of `ids`, from 0 on; by default each is its own.
+            Group of each cluster in the order of `ids`, from 0 on; by default each is its own.
         """
         order = self.order
         counts = self.encoder.counts(self.state.sparse_rows(order))
@@ -85,8 +85,8 @@ class Posterior(NamedTuple):
     ) -> list[Floats]:
         """Return log joints in blocks of rows: clusters in order of id, the new one last.
 
-        Without `new`, a new cluster has no weight. What is farther than `log_cut` below the best
-        may be -inf.
+        Without `new`, a new cluster has no weight. Entries more than `log_cut` below the best may
+        be -inf.
         """
         model, state = self.model, self.state
         log_weights = log_prior_weights(model.prior, state)[0]
@@ -103,18 +103,18 @@ class Posterior(NamedTuple):
         ]
 
     def best(self, batch: Batch) -> NDArray[np.intp]:
-        """Return the position in `ids` of the likeliest cluster of every row."""
+        """Return the position in `ids` of the most likely cluster of each row."""
         blocks = self.log_joint(batch, log_cut=0.0, new=False)
         return np.concatenate([np.argmax(block[:, :-1], axis=1) for block in blocks])
 
     def assigned(self, batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.int64], Floats]:
-        """Return position and id of every row's likeliest cluster, and its responsibility."""
+        """Return position and id of each row's most likely cluster, and its responsibility."""
         found = [likeliest(block[:, :-1]) for block in self.log_joint(batch, new=False)]
         best, shares = (np.concatenate(part) for part in zip(*found, strict=True))
         return best, self.ids[best], shares
 
     def responsibilities(self, batch: Batch) -> Floats:
-        """Return the responsibilities of every row, a new cluster left out, shape (n, K)."""
+        """Return the responsibilities of each row without a new cluster, shape (n, K)."""
         blocks = []
         for block in self.log_joint(batch, new=False):
             known = block[:, :-1]
@@ -122,16 +122,16 @@ class Posterior(NamedTuple):
         return np.concatenate(blocks)
 
     def log_predictives(self, batch: Batch) -> Floats:
-        """Return the log predictive of every row, a new cluster included, shape (n,)."""
+        """Return the log predictive of each row, including a new cluster, shape (n,)."""
         return np.concatenate([logsumexp(block, axis=1) for block in self.log_joint(batch)])
 
     def novelty(self, batch: Batch) -> Floats:
-        """Return the responsibility of a new cluster for every row, shape (n,)."""
+        """Return the responsibility of a new cluster for each row, shape (n,)."""
         blocks = self.log_joint(batch)
         return np.concatenate([np.exp(b[:, -1] - logsumexp(b, axis=1)) for b in blocks])
 
     def surprise(self, batch: Batch) -> Floats:
-        """Return how far every row's log predictive is below what is expected, in its spread."""
+        """Return how far log predictives are below their expectation, relative to their spread."""
         likelihood = self.model.likelihood
 
         def draw(**options: Any) -> Any:
@@ -156,12 +156,12 @@ class Posterior(NamedTuple):
         return rows, np.append(self.state.ids, -1)[slots]
 
     def merge_tree(self, n_groups: int) -> MergeTree:
-        """Return the tree of merges over the clusters, best at `n_groups` groups."""
+        """Return the tree of merges over the clusters, optimised for `n_groups` groups."""
         return merge_tree(self.model, self.state, n_groups)
 
 
 def likeliest(log_joint: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """Return the position of every row's largest entry, and its share of the row."""
+    """Return the position of each row's largest entry, and its share of the row."""
     best = np.argmax(log_joint, axis=1)
     shares = np.exp(log_joint[np.arange(len(best)), best] - logsumexp(log_joint, axis=1))
     return best, shares

@@ -1,4 +1,4 @@
-"""The first rows of a stream, kept until there are enough to learn unset parameters from."""
+"""The first rows of a stream, kept until there are enough to learn unset parameters."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,14 +13,14 @@ from bnpstream.likelihoods.cells import WrongWidthError
 
 
 class Prefix:
-    """Rows in order of arrival, as they were given.
+    """Rows in order of arrival, as given.
 
     Attributes
     ----------
     n_rows : int
-        Rows so far.
+        Number of rows so far.
     n_last : int
-        Of these, rows of the last call.
+        Number of rows in the last call.
     """
 
     def __init__(self) -> None:
@@ -30,14 +30,14 @@ class Prefix:
         self._stamps: list[Floats] = []
 
     def with_rows(self, rows: Any, weights: Floats | None, stamps: Floats | None) -> Self:
-        """Return the prefix with the rows of one more call; this one stays as it is.
+        """Return the prefix with the rows of one more call; this one does not change.
 
         Parameters
         ----------
         rows : array, sparse or sequence
-            Rows of one kind throughout; copied.
+            Rows of the same kind as before; copied.
         weights : ndarray of shape (n,) or None
-            How many rows each counts for.
+            Number of rows that each counts for.
         stamps : ndarray of shape (n,) or None
             Their times, if they have any.
         """
@@ -46,7 +46,7 @@ class Prefix:
             expected = self._parts[0].shape[1]
             if rows.shape[1] != expected:
                 raise WrongWidthError(
-                    f"X has {rows.shape[1]} columns, but the rows before had {expected}"
+                    f"X has {rows.shape[1]} columns, but earlier rows had {expected}"
                 )
         other = type(self)()
         other.n_rows, other.n_last = self.n_rows + n, n
@@ -70,7 +70,7 @@ class Prefix:
         return self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts)
 
     def first(self, n: int) -> Any:
-        """Return the first n rows that count: those of weight zero are to leave no trace."""
+        """Return the first n rows that count; rows of weight zero must leave no trace."""
         places, rows = self.counted()[:n], self.rows()
         return [rows[i] for i in places.tolist()] if isinstance(rows, Sequence) else rows[places]
 
@@ -89,5 +89,5 @@ class Prefix:
 
 
 def n_rows(rows: Any) -> int:
-    """Return how many rows there are, in a matrix or in a sequence."""
+    """Return the number of rows in a matrix or a sequence."""
     return len(rows) if isinstance(rows, Sequence) else int(rows.shape[0])

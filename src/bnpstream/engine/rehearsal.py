@@ -1,15 +1,15 @@
-"""Short passes over some rows, from nothing, that tell where to start: concentration and scale.
+"""Short passes over some rows, from scratch, that tell where to start: concentration and scale.
 
-What clusters are like on the whole (words: their frequencies m) is taken, block by block, from the
-rows before the block. The first block has none before it: it uses its own, and does not count. With
-m from the very rows that it predicts, a base measure under which no cluster can differ from m looks
-better than it is: short texts then end in a handful of clusters.
+The average cluster (words: frequencies m) is estimated, block by block, from the rows before the
+block. The first block has none before it: it uses its own, and does not count. With m from the very
+rows that it predicts, a base measure under which no cluster can differ from m looks better than it
+is: short texts then end up in a handful of clusters.
 
-The scale is the one that predicts the rows of the first blocks best, for every concentration that
-is tried. Concentrations are compared by the second half of the rows. At the start of a stream the
-largest wins that is within three standard errors of the best: if it is too large, the clusters say
-so later, and it is learnt again from these; if it is too small, no clusters open that could speak
-for a larger one.
+The scale is the one that predicts the rows of the first blocks best, for each concentration that
+is tried. Concentrations are compared on the second half of the rows. At the start of a stream the
+largest one within three standard errors of the best wins: if it is too large, the clusters will
+show it later, when it is learnt again; if it is too small, no clusters open that could favour
+a larger one.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,35 +27,35 @@ from bnpstream.mixture import MixtureState, Model
 from bnpstream.priors import Prior
 
 STARTS = (1.0, 10.0, 100.0)
-"""Concentrations that are tried for words, besides the one given, where it is learnt."""
+"""Concentrations to try for words, besides the given one, if it is learnt."""
 OF_VECTORS = 30.0
-"""Concentration that streams of vectors start with: from any between 10 and 100 they end alike."""
+"""Initial concentration for vectors: any between 10 and 100 gives the same end result."""
 MOST_ROWS, SCALE_ROWS = 500, 250
-"""Rows that are looked at, at most; of these, rows that decide on the scale."""
+"""Most rows to look at; and those of them that decide on the scale."""
 HALVINGS = 4
 """Blocks end after 1/16, 1/8, 1/4, 1/2 and all of the rows."""
 FACTOR, STEPS, TOLL = 3.0, 6, 1.0
-"""Of the search for a scale. A larger one must be worth so many nats, a step."""
+"""Search for a scale: ratio, most scores, and nats per step that a larger scale must gain."""
 DOUBT = 3.0
-"""Standard errors by which the first start may be behind the best one."""
+"""Standard errors by which the chosen start may be behind the best one."""
 LEAST_ROWS = 40
 """With fewer rows to compare, the best one wins."""
 
 
 @dataclass
 class Start:
-    """One concentration and scale, and how it went.
+    """One concentration and scale, and its results.
 
     Attributes
     ----------
     prior : Prior
         With this concentration.
     scale : float
-        Of the base measure, relative to the guess.
+        Scale of the base measure, relative to the guess.
     state : MixtureState
         The posterior of the rows so far.
     log_evidence : list of ndarray
-        Log predictive of every row one step ahead, block by block.
+        One-step-ahead log predictive of each row, block by block.
     """
 
     prior: Prior
@@ -70,7 +70,7 @@ class Start:
         return rows[rows.size // 2 :]
 
     def lead(self, other: "Start") -> tuple[float, float]:
-        """Return by how much this one predicts better than another, and the standard error."""
+        """Return by how much this start predicts better than another, and the standard error."""
         lead = self.later - other.later
         return float(lead.sum()), float(lead.std() * np.sqrt(lead.size))
 
@@ -83,7 +83,7 @@ class Rehearsal:
     absorb : callable
         (model, state, batch) -> log predictives of the rows, absorbed one after the other.
     guess : Model
-        The base measure to begin with.
+        The initial base measure.
     rows : Batch
         Rows to look at.
     """
@@ -124,13 +124,13 @@ class Rehearsal:
             start.log_evidence.append(self._absorb(model, start.state, part))
 
     def best(self, doubt: float = 0.0) -> Start:
-        """Return the start that the rows speak for.
+        """Return the start that fits the rows best.
 
         Parameters
         ----------
         doubt : float
-            Of the starts that are behind the best by no more than so many standard errors, take
-            the one with the largest concentration.
+            Among the starts that are behind the best by at most this many standard errors, take the
+            one with the largest concentration.
         """
         found: list[Start] = []
         for prior in starting(self._guess):
@@ -152,12 +152,12 @@ class Rehearsal:
 
 
 def starting(model: Model) -> list[Prior]:
-    """Return the prior with every concentration that is tried, in order.
+    """Return the prior with each concentration to try, in order.
 
-    Only words need several. In a new cluster a short text is as likely as in one that is there,
-    and few open if the concentration is small. A row of cells that is far from all clusters opens
-    one at any concentration, and a large one only opens clusters side by side. So does a vector,
-    but where groups lie close together, those that are joined at the beginning stay joined.
+    Only words need several. For a short text, a new cluster is as likely as an existing one, so few
+    open if the concentration is small. A row of cells far from all clusters opens one at any
+    concentration, and a large concentration only opens clusters side by side. So does a vector; but
+    if groups lie close together, those that are joined at the beginning stay joined.
     """
     prior: Any = model.prior
     if "concentration" not in prior.learn or model.likelihood.n_located == 0:
@@ -168,7 +168,7 @@ def starting(model: Model) -> list[Prior]:
 
 
 def chosen(starts: Sequence[Start], doubt: float) -> Start:
-    """Return the last of some starts that is not behind the best by more than the doubt."""
+    """Return the last of some starts that is behind the best by at most the doubt."""
     best = max(starts, key=lambda start: float(start.later.sum()))
     if best.later.size < LEAST_ROWS:
         return best

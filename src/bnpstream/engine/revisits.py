@@ -1,4 +1,4 @@
-"""Rows are revisited at the end of a stream, or when they are given again."""
+"""Revisits rows at the end of a stream, or when they are given again."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from bnpstream.engine.stream import Stream
 
 SAME_ROWS = 1e-6
-"""Rows given again must add up to the posterior as closely as this."""
+"""Relative tolerance with which rows given again must add up to the posterior."""
 
 
 def finishing(stream: "Stream", began: Absorption | None) -> Iterator[Absorption | None]:
-    """Revisit what the window holds, then freeze it, yielding after every step.
+    """Revisit the rows in the window, then freeze it, yielding after each step.
 
     Parameters
     ----------
     stream : Stream
-        Running; if it was saved between two steps, it goes on from there.
+        Running; if it was saved between two steps, it continues from there.
     began : Absorption or None
-        What became of rows that had waited; yielded with the first step.
+        Results for rows that had waited; yielded with the first step.
     """
     schedule, kept = stream.schedule, stream.window
     if schedule is None:
@@ -61,7 +61,7 @@ def finishing(stream: "Stream", began: Absorption | None) -> Iterator[Absorption
 
 
 def refine(stream: "Stream", rows: Any, weights: Any, n_sweeps: int) -> None:
-    """Revisit all rows of a running stream, given again; ValueError if they are others."""
+    """Revisit all rows of a running stream, given again; ValueError if they differ."""
     state, model, visits, sites = stream.state, stream.model, stream.visits, stream.window.sites
     sweeps, settings = require_whole("n_passes", n_sweeps, 1), stream.settings
     if not (settings.keep_sites and sites.n_visited == state.n_observations):
@@ -73,22 +73,22 @@ def refine(stream: "Stream", rows: Any, weights: Any, n_sweeps: int) -> None:
         found = found.chosen(places).weighted(weighed[places])
     if len(found) != sites.n_visited:
         raise ValueError(
-            f"refine needs the {sites.n_visited} rows absorbed so far, in order, got {len(found)}"
+            f"refine needs the {sites.n_visited} rows absorbed so far, in order; got {len(found)}"
         )
     batch, fading = stream.encoder.view(found), stream.window.fading
     if fading is not None:
         if (fading < visits.least_mass).any():
             raise ValueError(
-                f"refine: {int((fading < visits.least_mass).sum())} rows count for less than "
-                f"prune_threshold, {visits.least_mass:g}, by now, and would not be clusters: "
-                "give a longer half_life, or revisit=... to look at the last rows again"
+                f"refine: {int((fading < visits.least_mass).sum())} rows now count for less than "
+                f"prune_threshold, {visits.least_mass:g}, and could not be clusters: give a longer "
+                "half_life, or revisit=... to revisit only the last rows"
             )
         batch = batch.weighted(batch.row_weights * fading)
     again = totals(sites, batch, state.n_clusters)[0]
     if state.distance(again) > SAME_ROWS * (1.0 + np.abs(again).max()):
         raise ValueError(
-            "refine needs the rows absorbed so far, in order and with the weights they had; "
-            "these are others"
+            "refine needs the rows absorbed so far, in order and with the same weights; these "
+            "are different"
         )
     revisits = window.Schedule(None, sweeps, settings.tol, settings.merge_odds, settings.split_odds)
     kernel_for, held = partial(stream.kernel, model), (sites, batch, fading)

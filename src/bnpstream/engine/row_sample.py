@@ -1,4 +1,4 @@
-"""A sample of the rows of a stream, the same for any split of the rows into calls."""
+"""A sample of the rows of a stream that does not depend on how rows are split into calls."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
@@ -12,17 +12,17 @@ from bnpstream.likelihoods import Batch
 Arrays = dict[str, NDArray[Any]]
 
 ENTRIES = 2**19
-"""Words of the rows that are kept, at most."""
+"""Most words in the rows kept."""
 NUMBERS, LEAST_VECTORS, MOST_VECTORS = 2**21, 2048, 8192
-"""Numbers of the vectors that are kept, at most, but for so many vectors; and most of these."""
+"""Most numbers in the vectors kept, except for the least number of vectors; most vectors."""
 PENDING, WAITING = 64, 0.125
-"""Calls whose rows are put away at a time, or how much of the room for rows these take."""
+"""Calls whose rows are stored together, or the share of the space for rows that they take."""
 MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 """Constants of splitmix64."""
 
 
 def row_keys(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return a hash of row numbers, by splitmix64: it decides which rows are kept."""
+    """Return a hash of row numbers, by splitmix64, which decides which rows are kept."""
     with np.errstate(over="ignore"):
         z = (numbers.astype(np.uint64) + np.uint64(1)) * MIX[0]
         z = (z ^ (z >> np.uint64(30))) * MIX[1]
@@ -31,7 +31,7 @@ def row_keys(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 def require(arrays: Arrays, name: str, dtype: Any, size: int | None = None) -> NDArray[Any]:
-    """Return an array of a snapshot; ValueError if it has another type or size."""
+    """Return an array of a snapshot; ValueError if its type or size is wrong."""
     array = arrays[name]
     if array.dtype != dtype or array.ndim != 1 or size not in (None, array.size):
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
@@ -45,7 +45,7 @@ def require_rows(arrays: Arrays, start: str, columns: str, values: str, n: int) 
         raise ValueError(f"{start}indptr is {indptr.dtype} of shape {indptr.shape}")
     found = arrays[f"{start}{columns}"]
     if found.dtype.kind != "i" or found.ndim != 1 or found.min(initial=0) < 0:
-        raise ValueError(f"{start}{columns} are no columns")
+        raise ValueError(f"{start}{columns} are not columns")
     counts = require(arrays, f"{start}{values}", np.float64, found.size)
     if indptr[0] != 0 or indptr[-1] != found.size or (np.diff(indptr) < 0).any():
         raise ValueError(f"{start}indptr does not go from 0 to {found.size}")
@@ -54,7 +54,7 @@ def require_rows(arrays: Arrays, start: str, columns: str, values: str, n: int) 
 
 
 class Words(NamedTuple):
-    """Counts of words in compressed rows; the lengths of documents are left out."""
+    """Word counts in compressed rows, without the lengths of documents."""
 
     indptr: Integers
     columns: NDArray[np.int64]
@@ -85,19 +85,19 @@ class Words(NamedTuple):
 
     @property
     def fullness(self) -> float:
-        """Return how much of the room for words these take."""
+        """Return the share of the space for words that these take."""
         return self.columns.size / ENTRIES
 
     @property
     def last(self) -> NDArray[np.bool_]:
-        """Return the last rows, as many as there is room for."""
+        """Return the last rows that fit."""
         fits: NDArray[np.bool_] = self.indptr[:-1] >= self.indptr[-1] - ENTRIES
         return fits
 
     def common(self) -> Self:
-        """Return rows without the words that only one of them has: these join nothing.
+        """Return rows without words that only one of them has, because these join nothing.
 
-        If there are no others, all words are left.
+        If there are no others, all words are kept.
         """
         n_rows = np.bincount(self.columns)
         keep = n_rows[self.columns] > 1
@@ -131,18 +131,18 @@ class Vectors(NamedTuple):
 
     @property
     def room(self) -> int:
-        """Return how many rows may be kept."""
+        """Return the number of rows that may be kept."""
         n_columns = max(1, int(self.vectors.shape[1]))
         return min(max(NUMBERS // n_columns, LEAST_VECTORS), MOST_VECTORS)
 
     @property
     def fullness(self) -> float:
-        """Return how much of the room for rows these take."""
+        """Return the share of the space for rows that these take."""
         return len(self.vectors) / self.room
 
     @property
     def last(self) -> NDArray[np.bool_]:
-        """Return the last rows, as many as there is room for."""
+        """Return the last rows that fit."""
         n = len(self.vectors)
         return np.arange(n) >= n - self.room
 
@@ -152,16 +152,16 @@ class Vectors(NamedTuple):
 
 
 class Memory:
-    """A sample of the rows of a stream, and the cluster of each when it arrived.
+    """A sample of the rows of a stream, with the cluster of each on arrival.
 
     A row is kept if the hash of its number is below a limit, which is halved as soon as the rows
-    kept have too many words. Of a stream that forgets, the last rows are kept instead. So the
-    sample depends on the rows seen and never on calls.
+    kept have too many words. In a stream that forgets, the last rows are kept instead. So the
+    sample depends on the rows seen, never on calls.
 
     Attributes
     ----------
     n_seen : int
-        Rows seen.
+        Number of rows seen.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class Memory:
         self._pending: list[tuple[Integers, Integers, Any]] = []
 
     def add(self, batch: Batch, ids: NDArray[np.int64], forgets: bool = False) -> None:
-        """Look at rows that were absorbed: the first of a batch, as many as have clusters."""
+        """Look at absorbed rows: the first of a batch, as many as have clusters."""
         self._forgets = forgets
         numbers, rows = np.arange(self.n_seen, self.n_seen + ids.size), batch.kernel_rows
         self.n_seen += ids.size
@@ -197,7 +197,7 @@ class Memory:
         return below
 
     def _put_away(self) -> None:
-        """Keep what is to be kept of rows that were looked at."""
+        """Store the rows to be kept of those looked at."""
         if not self._pending:
             return
         numbers, ids, rows = zip(*self._pending, strict=True)
@@ -210,7 +210,7 @@ class Memory:
             self._take(self._numbers[:0], self._ids[:0], None)
 
     def _take(self, numbers: Integers, ids: Integers, rows: Any) -> None:
-        """Add rows; those whose hash is above the limit are left out, old ones too."""
+        """Add rows, and drop those whose hash is above the limit, including old ones."""
         if rows is not None:
             self._rows = rows if self._numbers.size == 0 else type(rows).joined([self._rows, rows])
         self._numbers, self._ids = np.append(self._numbers, numbers), np.append(self._ids, ids)
@@ -218,7 +218,7 @@ class Memory:
             self._keep(self._stays(self._numbers))
 
     def vectors(self, last: float = np.inf) -> NDArray[np.float16]:
-        """Return the rows kept out of the last of a stream of vectors, in order of arrival."""
+        """Return the kept rows among the last of a stream of vectors, in order of arrival."""
         self._put_away()
         found: NDArray[np.float16] = self._rows.vectors[self._numbers >= self.n_seen - last]
         return found
@@ -228,14 +228,14 @@ class Memory:
         self._rows = self._rows.chosen(kept)
 
     def rows(self, most_words: int = ENTRIES, last: float = np.inf) -> tuple[Words, Integers]:
-        """Return rows that are kept, and the clusters they arrived in.
+        """Return kept rows, and the clusters in which they arrived.
 
         Parameters
         ----------
         most_words : int
-            The words that they may have in all.
+            Most words in all of them together.
         last : float
-            Out of how many rows of the stream, counted from its end.
+            Number of last rows of the stream to choose from.
         """
         self._put_away()
         chosen = self._numbers >= self.n_seen - last

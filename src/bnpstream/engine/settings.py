@@ -1,4 +1,4 @@
-"""The settings of a stream: what a user may choose, checked once."""
+"""The settings of a stream, validated once."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ SERIAL = {
     "split_threshold": (None,),
     "half_life": (None,),
 }
-"""Settings of which a pass over blocks side by side knows only these values."""
+"""Settings that a parallel pass over blocks only allows these values of."""
 SERIAL_REASONS = {
-    "revisit": "revisits rows between others",
-    "keep_sites": "keeps what every row has added to clusters that all blocks share",
-    "merge_threshold": "merges clusters by the rows that they share, of all blocks",
-    "split_threshold": "splits clusters by their rows, of all blocks",
-    "half_life": "lets all rows fade by one clock",
+    "revisit": "revisits earlier rows between new ones",
+    "keep_sites": "keeps what each row has added to clusters that all blocks share",
+    "merge_threshold": "merges clusters by the rows that they share, across blocks",
+    "split_threshold": "splits clusters by their rows, across blocks",
+    "half_life": "fades all rows by one clock",
 }
 
 
@@ -38,20 +38,20 @@ SERIAL_REASONS = {
 class Settings:
     """How a stream is absorbed, revisited, merged and forgotten.
 
-    Every face offers these under the same names; `StreamingMixture` explains them.
+    Every interface offers these under the same names; `StreamingMixture` explains them.
 
     Parameters
     ----------
     prefix_rows : int
         Initial rows used to learn unset parameters.
     new_cluster_threshold : float, optional
-        epsilon: a row opens a cluster if the responsibility of a new one is larger.
+        epsilon: a row opens a cluster if the responsibility of a new one exceeds this.
     min_responsibility : float
         The cut, as a fraction of the best score of a row.
     max_responsibilities : int, optional
-        Most existing clusters that a row takes part in; None for no limit.
+        Most existing clusters that share a row; None for no limit.
     prune_threshold : float, optional
-        A cluster left with less mass is dropped; by default the opening threshold.
+        A cluster left with less mass is dropped; by default the new-cluster threshold.
     n_passes : int
         Passes over rows that are all given at once.
     revisit : int or "all"
@@ -59,13 +59,13 @@ class Settings:
     n_revisits : int
         Sweeps over a full window.
     tol : float
-        Sweeps end early when responsibilities move by no more than this on average.
+        Sweeps stop early when responsibilities change by no more than this on average.
     keep_sites : bool
-        Whether to keep what every row contributed.
+        Whether to keep what each row contributed.
     merge_threshold : float, "auto" or None
         Log odds that a merge must exceed.
     merge_every : int
-        Rows between merges where there is no window.
+        Rows between merges, without a window.
     split_threshold : float, optional
         Log odds that a split must exceed; None never splits.
     max_clusters : int, optional
@@ -77,17 +77,17 @@ class Settings:
     n_jobs : int
         Threads that predict.
     half_life : float, optional
-        Rows, or time, after which a row counts for half.
+        Rows, or time, after which a row counts half.
     staleness : int
-        Blocks before it that the posterior which a block of rows starts from may lack.
+        Preceding blocks that may be missing from the posterior a block starts from.
     block_rows : int
-        Rows of a block, where `staleness` is not 0.
+        Rows per block, with `staleness`.
     learn_threads : int
-        Threads that absorb blocks; the result does not depend on it.
+        Threads that absorb blocks; they do not affect the result.
     n_topics : int, optional
-        Topics wanted; by default as many as the data ask for.
+        Topics wanted; by default found from the data.
     granularity : float
-        By what the number of topics found is multiplied.
+        Factor on the number of topics found.
     """
 
     prefix_rows: int = 500
@@ -115,7 +115,7 @@ class Settings:
     granularity: float = 1.0
 
     def check(self, prior: Prior) -> None:
-        """Raise ValueError for a setting that cannot be, also where it is not used."""
+        """Raise ValueError for an invalid setting, even if it is not used."""
         require_whole("prefix_rows", self.prefix_rows, 1)
         if self.engine not in ENGINES:
             raise ValueError(
@@ -136,14 +136,14 @@ class Settings:
         self.visit(prior)
 
     def _check_threads(self) -> None:
-        """Raise ValueError if blocks cannot be absorbed side by side with the other settings."""
+        """Raise ValueError if blocks cannot be absorbed in parallel with the other settings."""
         require_whole("staleness", self.staleness, 0)
         require_whole("block_rows", self.block_rows, 1)
         threads = require_whole("learn_threads", self.learn_threads, 1)
         if self.staleness == 0:
             if threads > 1:
                 raise ValueError(
-                    f"learn_threads={threads} needs blocks that can be absorbed side by side, and "
+                    f"learn_threads={threads} needs blocks that can be absorbed in parallel, but "
                     "with staleness=0 every row needs all rows before it: give staleness=1 or more"
                 )
             return
@@ -151,31 +151,31 @@ class Settings:
             value = getattr(self, name)
             if value not in plain:
                 raise ValueError(
-                    f"staleness={self.staleness} absorbs blocks of rows side by side, and "
+                    f"staleness={self.staleness} absorbs blocks of rows in parallel, but "
                     f"{name}={value!r} {SERIAL_REASONS[name]}: give one of them"
                 )
         limit = "max_clusters" if self.max_clusters is not None else "max_memory"
         if (self.n_passes > 1 or self.revisit != 0) and getattr(self, limit) is not None:
             raise ValueError(
-                f"staleness={self.staleness} sweeps over blocks of rows side by side, without "
+                f"staleness={self.staleness} sweeps over blocks of rows in parallel, not with "
                 f"{limit}={getattr(self, limit)!r}: give one of them, or a single pass"
             )
 
     @property
     def round_rows(self) -> int:
-        """Return how many rows are absorbed side by side."""
+        """Return the number of rows that are absorbed in parallel."""
         return (self.staleness + 1) * self.block_rows
 
     @cached_property
     def budget(self) -> Budget:
-        """Return how many clusters and how much memory the posterior may have."""
+        """Return the limits on clusters and memory of the posterior."""
         if self.max_clusters is not None:
             require_whole("max_clusters", self.max_clusters, 2)
         memory = None if self.max_memory is None else require_bytes(self.max_memory)
         return Budget(self.max_clusters, memory)
 
     def visit(self, prior: Prior) -> VisitSettings:
-        """Return how a row is visited, with the prior's defaults for what is None."""
+        """Return how a row is visited, with the prior's defaults for None."""
         sigma = prior.smallest_mass
         threshold: Any = self.new_cluster_threshold
         if threshold is None:
@@ -196,7 +196,7 @@ class Settings:
 
     @property
     def most_discount(self) -> float:
-        """Return the largest discount that a prior may learn: a given threshold bounds it."""
+        """Return the largest discount that a prior may learn, which a given threshold bounds."""
         given = self.new_cluster_threshold
         return 1.0 if given is None else float(given)
 
@@ -206,7 +206,7 @@ class Settings:
         Parameters
         ----------
         all_rows : bool
-            Whether all rows are given at once, so that `n_passes` counts.
+            Whether all rows are given at once, so that `n_passes` applies.
         """
         n_passes = require_whole("n_passes", self.n_passes, 1)
         size = None if self.revisit == "all" else require_whole("revisit", self.revisit, 0)
@@ -215,17 +215,17 @@ class Settings:
         require_number("tol", self.tol, 0.0, np.inf)
         if n_passes > 1 and size != 0:
             raise ValueError(
-                f"n_passes={n_passes} revisits all rows of fit and revisit={self.revisit!r} those "
-                "of a stream: give one of them"
+                f"n_passes={n_passes} revisits all rows of fit, revisit={self.revisit!r} those of "
+                "a stream: give only one of them"
             )
         if self.keep_sites and size != 0:
             raise ValueError(
-                f"keep_sites=True keeps all sites, revisit={self.revisit!r} the rows too: give one"
+                f"keep_sites=True keeps all sites, revisit={self.revisit!r} rows too: give only one"
             )
         if self.split_odds is not None and n_passes == 1 and size == 0 and not self.keep_sites:
             raise ValueError(
-                f"split_threshold={self.split_threshold!r} splits clusters by rows that are looked "
-                "at again: give revisit=..., n_passes=... or keep_sites=True with it"
+                f"split_threshold={self.split_threshold!r} splits clusters by rows that are "
+                "revisited: also give revisit=..., n_passes=... or keep_sites=True"
             )
         merging = (self.tol, self.merge_odds, self.split_odds)
         if all_rows and n_passes > 1:
@@ -240,21 +240,21 @@ class Settings:
 
     @property
     def merge_odds(self) -> float | None:
-        """Return the log odds that merges along the stream must exceed; None if there are none."""
+        """Return the log odds that merges along the stream must exceed; None for no merges."""
         if self.merge_threshold is None or self.merge_threshold == "auto":
             return None
         return require_number("merge_threshold", self.merge_threshold, -np.inf, np.inf)
 
     @property
     def split_odds(self) -> float | None:
-        """Return the log odds that splits must exceed; None if there are none."""
+        """Return the log odds that splits must exceed; None for no splits."""
         if self.split_threshold is None:
             return None
-        merged = self.merge_odds or 0.0  # what was split must not be merged again at once
+        merged = self.merge_odds or 0.0  # a split must not be undone by the next merge
         return require_number("split_threshold", self.split_threshold, max(0.0, -merged), np.inf)
 
     def last_merges(self, schedule: Schedule) -> Schedule | None:
-        """Return a schedule of merges for when all passes are done, as "auto" asks for; or None."""
+        """Return a schedule of merges after all passes, as "auto" asks for; or None."""
         all_passes = schedule.size is None and schedule.n_revisits > 0
         if self.merge_threshold == "auto" and all_passes:
             return dataclasses.replace(schedule, merge_threshold=EVEN_ODDS, split_threshold=None)

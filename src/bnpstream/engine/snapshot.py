@@ -1,7 +1,7 @@
 """A stream as arrays and a JSON document, and back.
 
-Nothing in a snapshot depends on how the rows were split into calls, and no code is in it: classes
-are made by name, and only those that are known.
+Nothing in a snapshot depends on how the rows were split into calls, and it contains no code:
+classes are named, and only known ones are created.
 """
 
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(stream: Stream) -> Snapshot:
-    """Return all that it takes to go on with a stream.
+    """Return everything needed to continue a stream.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ def restore(
     classes: Iterable[type] = (),
     encoders: dict[str, type[Encoder]] = ENCODERS,
 ) -> Stream:
-    """Return the stream that `snapshot` was taken of; ValueError if it cannot be one.
+    """Return the stream of a snapshot; ValueError if it is not valid.
 
     Parameters
     ----------
     found : Snapshot
         What was saved.
     settings : Settings
-        Those that it had.
+        Settings of the stream.
     classes : iterable of type
         Dataclasses that it may name besides those of the package.
     encoders : dict
-        By name.
+        Encoders by name.
     """
     document, arrays = found
     classes = list(classes)
@@ -139,7 +139,7 @@ def restore(
             stream.progress = (stage, window.Progress(*progress))
         stream.finder = stream.finder.loaded(document, arrays)
         _check_topics(arrays, state.n_statistics)
-        if document.get("n_arrivals", 0):  # states saved before there were any lack them
+        if document.get("n_arrivals", 0):  # older states lack them
             known = Arrivals.load_from(arrays["arrivals"], state.n_observations)
             require("arrivals", known.log_evidence.size == document["n_arrivals"])
             stream.arrivals = known
@@ -174,7 +174,7 @@ def _check_topics(arrays: Arrays, n_statistics: int) -> None:
 
 
 def _save_prefix(stream: Stream, arrays: Arrays) -> Document:
-    """Return rows that wait, as a document; what is an array goes there."""
+    """Return rows that wait as a document; arrays are added to `arrays`."""
     prefix = stream.prefix
     document: Document = {"n_last": prefix.n_last}
     stream.encoder.save_rows(prefix.rows(), document, arrays)
@@ -189,7 +189,7 @@ def _load_prefix(encoder: Encoder, document: Document, arrays: Arrays) -> Prefix
     """Return rows that wait."""
     rows = encoder.load_rows(document, arrays)
     n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
-    encoder.check(rows)  # as when they came
+    encoder.check(rows)  # as on arrival
     weights, stamps = arrays.get("prefix.weights", np.ones(n)), arrays.get("prefix.stamps")
     require_numbers("prefix.weights", weights, (n,), 0.0)
     if stamps is not None:
@@ -206,7 +206,7 @@ def _load_prefix(encoder: Encoder, document: Document, arrays: Arrays) -> Prefix
 def from_format_1(
     document: Document, arrays: Arrays, given: Prior, vocabulary: Document
 ) -> Snapshot:
-    """Return a snapshot as format 1 had it: estimators saved themselves, each in its own way.
+    """Return a snapshot from format 1, in which each estimator saved itself in its own way.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def from_format_1(
     given : Prior
         The prior among its settings.
     vocabulary : dict
-        Settings of a vocabulary that grows; empty for fixed columns.
+        Settings of a growing vocabulary; empty for fixed columns.
     """
     found: Document = {"given_prior": encode(given), "phase": "empty"}
     kept = document.get("prefix")

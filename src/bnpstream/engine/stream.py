@@ -37,31 +37,31 @@ from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
 NEVER = 2**62
-"""More rows than come."""
+"""More rows than will ever come."""
 HEED_ROWS = 1024
-"""Rows after which an interrupt is heeded at the latest: often enough for a person."""
+"""Most rows between two checks for interrupts: often enough for a person."""
 
 
 class Stream:
-    """A posterior over clusters, and all that it takes to go on with it.
+    """A posterior over clusters, and everything needed to continue it.
 
     Any split of the same rows into calls gives the same bits.
 
     Parameters
     ----------
     prior : Prior
-        How clusters arise; it may be learnt along the stream.
+        Prior over partitions; it may be learnt along the stream.
     encoder : Encoder
-        What rows look like in a cluster, and how they are encoded.
+        Likelihood, and how rows are encoded.
     settings : Settings
         How rows are absorbed.
     all_rows : bool
-        Whether one call gives all rows, so that `n_passes` counts.
+        Whether one call gives all rows, so that `n_passes` applies.
 
     Attributes
     ----------
     phase : Phase
-        How far it has come.
+        Current phase.
     encoder : Encoder
         Owns the likelihood, and the columns if they grow.
     state : MixtureState
@@ -69,28 +69,28 @@ class Stream:
     prefix : Prefix
         Rows kept until there are enough; empty from then on.
     learner : Learner or None
-        Learns what prior and base measure leave open.
+        Learns what is open in prior and base measure.
     clock : Clock or None
-        How far forgetting has come, with a half-life.
+        State of forgetting, with a half-life.
     ticks_per_half_life : int
-        How often rows fade in a half-life; streams keep what they were begun with.
+        How often rows fade per half-life; streams keep their initial value.
     window : Window
-        Rows that can still be revisited, and what every row contributed.
+        Rows that can still be revisited, and what each row contributed.
     rounds : Rounds
-        Rows that wait until there are enough to be absorbed side by side (`staleness`).
+        Rows that wait until there are enough to be absorbed in parallel (`staleness`).
     finder : TopicFinder
-        Finds topics, and holds those found last.
+        Finds topics, and holds the last ones.
     arrivals : Arrivals
-        How probable the last rows were when they came.
+        Log predictives of the last rows on arrival.
     lineage : list of Event
         Births, merges, deaths and retirements since the start.
     epochs : list of Epoch
-        What every sweep of the last call did.
+        Result of each sweep of the last call.
     last : Absorption or None
-        What became of the rows of the last call, as far as they are absorbed, and of those that
-        had waited for them.
+        Results for the rows of the last call, as far as they are absorbed, and for those that had
+        waited for them.
     progress : (int, Progress) or None
-        Between two steps of `finishing`: its stage, and what of that is done.
+        Between two steps of `finishing`: the stage, and how far it has come.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class Stream:
         self.configure(settings, all_rows=all_rows)
 
     def resume_prefix(self, prefix: Prefix) -> None:
-        """Go on with rows that were kept."""
+        """Continue with rows that were kept."""
         self.prefix, self.phase = prefix, Phase.PREFIX
 
     def without_history(self) -> Self:
-        """Return this stream without its events, sweeps and last call; all else is shared."""
+        """Return this stream without its events, sweeps and last call; the rest is shared."""
         other = copy(self)
         other.lineage, other.epochs, other.last = [], [], None
         other.rounds, other._told = Rounds(self.rounds.parts), Told()
@@ -129,7 +129,7 @@ class Stream:
         return other
 
     def resume(self, state: MixtureState, kept: Window, lineage: list[Event]) -> None:
-        """Go on with a posterior, the rows that can be revisited, and its history."""
+        """Continue with a posterior, the rows that can be revisited, and its history."""
         self._state, self.window, self.lineage = state, kept, lineage
         self.prefix, self.phase = Prefix(), Phase.RUNNING
 
@@ -138,23 +138,23 @@ class Stream:
     def configure(
         self, settings: Settings, prior: Prior | None = None, *, all_rows: bool = False
     ) -> None:
-        """Use other settings from now on, and another prior; ValueError leaves all as it was.
+        """Use other settings from now on, and another prior; a ValueError changes nothing.
 
         Parameters
         ----------
         settings : Settings
-            ValueError says which cannot be under the prior.
+            ValueError says which is invalid under the prior.
         prior : Prior, optional
-            If it is the one that was given before, what was learnt of that stays.
+            If it is the one given before, what was learnt of it stays.
         all_rows : bool
-            Whether one call gives all rows, so that `n_passes` counts.
+            Whether one call gives all rows, so that `n_passes` applies.
         """
         other = prior is not None and prior != self._given_prior
         used = prior if prior is not None and other else self._prior
         settings.check(used)
         with deferred():
             if self.phase is Phase.RUNNING and self.settings.round_rows != settings.round_rows:
-                self.settle()  # what waits is not for other rounds
+                self.settle()  # waiting rows do not belong to other rounds
             self.settings, self._prior = settings, used
             self.schedule = settings.schedule(all_rows=all_rows)
             self._loops, self._provisional = Loops(settings), None
@@ -169,28 +169,28 @@ class Stream:
         return self.schedule is not None
 
     def check_likelihood(self, likelihood: Likelihood, given: Any = None) -> None:
-        """Raise ValueError if the posterior cannot go on with a likelihood.
+        """Raise ValueError if the posterior cannot continue with a likelihood.
 
         Parameters
         ----------
         likelihood : Likelihood
-            Given since the last call.
+            Set since the last call.
         given : optional
-            How it was given, by name for example.
+            How it was given, for example by name.
         """
         if not likelihood.is_informed:
             raise ValueError(
-                f"likelihood {likelihood if given is None else given!r} is to be learnt from the "
-                "first rows, but these are absorbed: give all its parameters, or call fit"
+                f"likelihood {likelihood if given is None else given!r} must be learnt from the "
+                "first rows, but these are already absorbed: give all its parameters, or call fit"
             )
         if not likelihood.continues(self.likelihood):
             raise ValueError(
-                f"likelihood {likelihood!r} needs other statistics than {self.likelihood!r}, "
-                "which the rows so far were absorbed with: call fit"
+                f"likelihood {likelihood!r} needs other statistics than {self.likelihood!r}, with "
+                "which earlier rows were absorbed: call fit"
             )
 
     def use_likelihood(self, likelihood: Likelihood) -> None:
-        """Use a likelihood that was given since the last call; no other is learnt from then on."""
+        """Use a likelihood that was set since the last call, and stop learning it."""
         self.check_likelihood(likelihood)
         self.encoder.use(likelihood)
         self._provisional, self.arrivals = None, Arrivals()
@@ -212,60 +212,60 @@ class Stream:
         self.encoder.use(model.likelihood)
 
     def learn_prior(self) -> None:
-        """Learn what the prior leaves open from the clusters as they are now."""
+        """Learn what is open in the prior from the current clusters."""
         if self.learner is not None:
             self._adopt_prior(self.learner.prior_of(self.trial, self._prior, self.state))
 
     def _follow_prior(self) -> None:
-        """Begin to learn what a prior leaves open."""
+        """Start to learn what is open in the prior."""
         if self._prior.learn and self.learner is None and self._state is not None:
             self.learner = Learner(self.settings.prefix_rows)
             self.learner.skip(self._state.n_observations)
 
-    # What a stream is made of.
+    # Parts of a stream.
 
     @property
     def prior(self) -> Prior:
-        """Return the prior as it was given, or what was learnt of it since."""
+        """Return the prior as given, or as learnt since."""
         return self._prior
 
     @property
     def given_prior(self) -> Prior:
-        """Return the prior as it was given."""
+        """Return the prior as given."""
         return self._given_prior
 
     @property
     def likelihood(self) -> Likelihood:
-        """Return the likelihood, with what has been learnt of it."""
+        """Return the likelihood, as learnt so far."""
         return self.encoder.likelihood
 
     @property
     def model(self) -> Model:
-        """Return prior and likelihood as they are now."""
+        """Return the current prior and likelihood."""
         return Model(self._prior, self.encoder.likelihood)
 
     @property
     def state(self) -> MixtureState:
         """Return the posterior of the rows absorbed; there is none before the prefix is full."""
         if self._state is None:
-            raise ValueError("no row has been absorbed so far: absorb some, or call finish")
+            raise ValueError("no rows have been absorbed yet: absorb some, or call finish")
         return self._state
 
     @property
     def n_rows(self) -> int:
-        """Return the rows absorbed or kept; rows of weight zero that were absorbed do not count."""
+        """Return the number of rows absorbed or kept; absorbed rows of weight zero do not count."""
         if self._state is None:
             return self.prefix.n_rows
         return self._state.n_observations + self.rounds.n_rows
 
     @property
     def waits(self) -> bool:
-        """Return whether some of the rows given are not in the posterior so far."""
+        """Return whether some of the rows given are not in the posterior yet."""
         return self.phase is Phase.PREFIX or self.rounds.n_rows > 0
 
     @property
     def visits(self) -> adf.Settings:
-        """Return how a row is visited under the prior as it is now."""
+        """Return how a row is visited under the current prior."""
         return self._loops.visits(self._prior)
 
     @property
@@ -279,17 +279,17 @@ class Stream:
 
     @property
     def posterior(self) -> Posterior:
-        """Return what can be read off the posterior; while rows wait, a throw-away one."""
+        """Return the posterior; while rows wait, a provisional one."""
         return self.answering._own_posterior
 
     @property
     def _own_posterior(self) -> Posterior:
-        """Return what can be read off the rows absorbed so far, whether or not others wait."""
+        """Return the posterior of the rows absorbed so far, whether or not others wait."""
         return Posterior(self.model, self.state, self.encoder, self.kernel)
 
     @property
     def answering(self) -> "Stream":
-        """Return the stream whose posterior is read: while rows wait, one as if it ended."""
+        """Return the stream whose posterior is read; while rows wait, one as if it had ended."""
         if not self.waits:
             return self
         if self._provisional is None:
@@ -308,18 +308,18 @@ class Stream:
         return other
 
     def novelty_quantiles(self, batch: Batch) -> Floats:
-        """Return for every row the share of the last rows that were more probable, shape (n,)."""
+        """Return, for each row, the share of the last rows that were more probable, shape (n,)."""
         stream = self.answering
         if stream.likelihood.feature_kind == "words":
             raise ValueError(
-                "novelty_quantile compares log predictives, and those of documents depend on "
-                "their lengths: use surprise, which allows for that"
+                "novelty_quantile compares log predictives, but those of documents depend on their "
+                "lengths: use surprise, which allows for that"
             )
         if stream.arrivals.log_evidence.size == 0:
             raise ValueError(
                 "novelty_quantile has no rows to compare with: the model was saved by an earlier "
-                "version, fitted on a cluster or coarsened, or its likelihood was changed. Absorb "
-                "some rows with partial_fit first"
+                "version, fitted on a cluster or coarsened, or its likelihood was changed. First "
+                "absorb some rows with partial_fit"
             )
         return stream.arrivals.quantiles(stream.posterior.log_predictives(batch))
 
@@ -338,9 +338,9 @@ class Stream:
         rows : array, sparse, or list of documents or records
             Rows of the kind that the encoder takes.
         weights : array-like of shape (n,), optional
-            How many rows each counts for; one of weight zero leaves no trace.
+            Number of rows that each counts for; rows of weight zero leave no trace.
         timestamps : array-like of shape (n,), optional
-            When they came.
+            Times of the rows.
         """
         encoder = self.encoder.settled(rows) if self.phase is Phase.EMPTY else self.encoder
         running = self.phase is Phase.RUNNING or encoder.is_informed
@@ -350,14 +350,14 @@ class Stream:
         weighed = require_weights(weights, n)
         stamps = require_stamps(timestamps, n, self.settings.half_life, self._is_by_time())
         if running:
-            if self.settings.engine == "compiled":  # says so if there is no such engine
+            if self.settings.engine == "compiled":  # raises if there is no such engine
                 self.kernel(Model(self._prior, encoder.likelihood), encoder.view(found))
             return Checked(encoder, found, n, weighed, stamps, None)
         prefix = self.prefix.with_rows(found, weighed, stamps)
         return Checked(encoder, found, n, weighed, stamps, prefix)
 
     def absorb(self, rows: Any, weights: Any = None, timestamps: Any = None) -> Absorption | None:
-        """Absorb rows in order, or keep them while the prefix, or a round, is filling.
+        """Absorb rows in order, or keep them while the prefix, or a round, fills.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class Stream:
         Returns
         -------
         absorption : Absorption or None
-            What became of them, and of rows that had waited; None if all were kept.
+            Results for them, and for rows that had waited; None if all were kept.
         """
         given = rows if isinstance(rows, Checked) else self.check(rows, weights, timestamps)
         with deferred():
@@ -392,14 +392,14 @@ class Stream:
         return None
 
     def begin(self) -> Absorption | None:
-        """Absorb all rows that were kept now, with what they say of what is open."""
+        """Absorb all rows that were kept now, after learning what is open from them."""
         with deferred():
             return self._begin_with(self.encoder, self.prefix)
 
     def settle(self) -> Absorption | None:
-        """Absorb all rows that wait, of prefix and round; return what became of them, if any did.
+        """Absorb all waiting rows, of prefix and round; return the results, if there are any.
 
-        A round that is not full is absorbed as one that is: rows that come later begin another.
+        A partial round is absorbed like a full one: later rows start another.
         """
         with deferred():
             if self.phase is not Phase.PREFIX:
@@ -409,7 +409,7 @@ class Stream:
             return self.last
 
     def _settle_round(self) -> Absorption | None:
-        """Absorb the rows of a round that is not full."""
+        """Absorb the rows of a partial round."""
         self._provisional = None
         if not self.rounds.parts:
             return None
@@ -431,10 +431,10 @@ class Stream:
         encoder.use(model.likelihood)
         try:
             rows = prepared(encoder, prefix.rows(), self.settings.learn_threads)
-        except ValueError:  # a row of the last call, beyond those that it was learnt from
+        except ValueError:  # a row of the last call, after those to learn from
             encoder.prepared(prefix.last())
             raise
-        if self.settings.engine == "compiled":  # says so if there is no such engine
+        if self.settings.engine == "compiled":  # raises if there is no such engine
             self.kernel(model, encoder.view(rows))
         learns = batch is not None or model.prior.learn
         self.encoder, self.prefix = encoder, Prefix()
@@ -444,7 +444,7 @@ class Stream:
         return self._visit(rows, prefix.weights(), prefix.stamps(), n_waited)
 
     def _start(self, model: Model, n_statistics: int, learner: Learner | None) -> None:
-        """Make the posterior of no rows."""
+        """Create the posterior of no rows."""
         state = adf.init(model, n_statistics)
         self.settings.budget.check(state)
         self._adopt(model)
@@ -454,19 +454,19 @@ class Stream:
         self.phase = Phase.RUNNING
 
     def _is_by_time(self) -> bool | None:
-        """Return whether the rows so far had time stamps; None if that is not decided."""
+        """Return whether earlier rows had timestamps; None if undecided."""
         if self.phase is Phase.PREFIX:
             return self.prefix.stamps() is not None
         return None if self.clock is None else self.clock.by_time
 
     def _ticks(self, n_rows: int, stamps: Floats | None) -> Ticks | None:
-        """Return when earlier rows fade while these come, or None if nothing is forgotten."""
+        """Return when earlier rows fade while these arrive, or None if nothing is forgotten."""
         if self.settings.half_life is None:
             self.clock = None
             return None
         by_time, half_life = stamps is not None, float(self.settings.half_life)
         n_before = self.state.n_observations
-        if self.clock is None or self.clock.half_life != half_life:  # another: ticks begin anew
+        if self.clock is None or self.clock.half_life != half_life:  # changed: restart the ticks
             origin = float(n_before) if stamps is None else float(stamps[0])
             self.clock = Clock(half_life, by_time, origin, self.ticks_per_half_life)
         return self.clock.ticks(n_before, n_rows, stamps)
@@ -474,7 +474,7 @@ class Stream:
     def _visit(
         self, rows: Any, weights: Floats | None, stamps: Floats | None, n_waited: int = 0
     ) -> Absorption | None:
-        """Absorb prepared rows, those of weight zero left out."""
+        """Absorb prepared rows, without those of weight zero."""
         self._follow_prior()
         places = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
         if weights is not None:
@@ -534,7 +534,7 @@ class Stream:
         self._find_topics_in_time()
 
     def _noted(self, batch: Batch, outcomes: Iterable[window.Outcome]) -> Iterator[window.Outcome]:
-        """Yield outcomes; rows that were absorbed may be grouped into topics later."""
+        """Yield outcomes; absorbed rows may be kept for finding topics."""
         if not self._keeps_rows:
             yield from outcomes
             return
@@ -555,17 +555,17 @@ class Stream:
         return self.settings.max_memory is None and self.likelihood.keeps_rows
 
     def _find_topics_in_time(self) -> None:
-        """Find topics if so many rows have been seen; after an interrupt, before the next row."""
+        """Find topics if enough rows have been seen; after an interrupt, before the next row."""
         if self.state.n_observations >= self.finder.n_next:
             self._find_topics()
 
     def _find_topics(self) -> None:
-        """Find topics now, and file what became of those before."""
+        """Find topics now, and record what happened to earlier ones."""
         self.lineage += self.finder.again(self._own_posterior)
 
     @property
     def topics(self) -> Topics:
-        """Return the topics found last; of a stream too short for any, a throw-away search."""
+        """Return the topics found last; for a stream too short for any, search without saving."""
         stream = self._with_topics()
         found = stream.finder.topics
         if found is None:
@@ -600,9 +600,9 @@ class Stream:
         return window.run(*posterior, batch, self.visits, schedule, kernel_for, ticks)
 
     def keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], int]:
-        """File sweeps and events; return the records of new rows, and how many were revised.
+        """Record sweeps and events; return the records of new rows, and how many were revised.
 
-        Where rows are revisited along the stream, all count as revised if some were.
+        If rows are revisited along the stream, all count as revised as soon as some are.
         """
         records, n_rows, n_revised, revised = [], 0, 0, False
         for outcome in outcomes:
@@ -610,7 +610,7 @@ class Stream:
             if isinstance(outcome, Record):
                 records.append(outcome)
                 n_rows += len(outcome.rows.ids)
-                if self.likelihood.feature_kind != "words":  # those of texts are by their length
+                if self.likelihood.feature_kind != "words":  # for texts they depend on length
                     self.arrivals.add(outcome.rows.log_evidence)
                 continue
             n_revised, revised = n_rows, True
@@ -621,17 +621,17 @@ class Stream:
     # Revisiting rows, and the end of a stream.
 
     def finish(self) -> Absorption | None:
-        """End the stream: absorb what waits, revisit what the window holds, and freeze it."""
+        """End the stream: absorb waiting rows, revisit the window, and freeze it."""
         began = None
         for step in self.finishing():
             began = step or began
         return began
 
     def finishing(self) -> Iterator[Absorption | None]:
-        """Do what `finish` does, yielding after every step of it: a sweep, or a search for merges.
+        """Do what `finish` does, yielding after each step: a sweep, or a search for merges.
 
-        Between two steps the stream can be saved; restored, it goes on from there. If rows waited,
-        the first thing yielded says what became of them. Interrupts are heeded between steps.
+        Between two steps the stream can be saved; restored, it continues from there. If rows
+        waited, their results are yielded first. Interrupts are obeyed between steps.
         """
         steps = self._finishing()
         while True:
@@ -645,11 +645,11 @@ class Stream:
     def _finishing(self) -> Iterator[Absorption | None]:
         """Do what `finish` does."""
         if self.phase is Phase.EMPTY:
-            raise ValueError("there is nothing to finish: no row has been given so far")
+            raise ValueError("nothing to finish: no rows have been given yet")
         began = self.settle()
         if began is None and self.progress is None:
             self.epochs = []
-        if self.learner is not None and self.progress is None:  # not once more in the middle
+        if self.learner is not None and self.progress is None:  # not again in the middle
             self._adopt_prior(self.learner.at_the_end(self.trial, self._prior, self.state))
         yield from finishing(self, began)
         self.finder.due = True
@@ -660,9 +660,9 @@ class Stream:
         Parameters
         ----------
         rows, weights
-            Every row given so far, and the weights they were given.
+            All rows given so far, and the weights given with them.
         n_sweeps : int
-            Sweeps at most.
+            Most sweeps.
         """
         with deferred():
             if self.phase is Phase.PREFIX:
@@ -672,10 +672,10 @@ class Stream:
     def coarsened(self, tree: MergeTree, n_clusters: int) -> "Stream":
         """Return a copy whose clusters are merged into `n_clusters` groups of a tree.
 
-        The clusters may be groups of the same tree already, at a finer cut.
+        The clusters may already be groups of the same tree, at a finer cut.
         """
         other = deepcopy(self.answering)
-        other.arrivals = Arrivals()  # to coarser clusters, rows are less probable
+        other.arrivals = Arrivals()  # rows are less probable in coarser clusters
         left = set(other.state.ids.tolist())
         groups = tree.cut(n_clusters)
         for id, group in zip(tree.ids.tolist(), groups.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Documents over a vocabulary that grows: words are known from the first document that has them."""
+"""Documents over a growing vocabulary: a word is known from the first document that has it."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -33,24 +33,24 @@ PLAIN = Wording()
 
 
 class GrowingVocabulary(Encoder):
-    """Documents whose words are not known in advance.
+    """Documents with a growing vocabulary.
 
-    Words are added just before the documents that bring them, so that splits into calls do not
-    matter for what they get when the base measure is given out anew.
+    Words are added just before the documents that introduce them, so that their alphas do not
+    depend on splits into calls when the base measure is redistributed.
 
     Parameters
     ----------
     spread : float, optional
         g of `OpenVocabulary`; by default the number of words in the first documents.
     total : float, optional
-        A; by default it is learnt if `spread` is open, else .15 `spread`.
+        A; by default learnt if `spread` is open, else .15 `spread`.
     learn_total : bool
-        Whether A is learnt where both are open.
+        Whether A is learnt if both are open.
     wording : Wording
-        What is made of texts, and which words count.
+        How texts are split, and which words count.
     bursty : bool
-        Whether documents repeat their words (`BurstyMultinomial`). Their s is learnt then, and A,
-        where it is not given, is worth the words of fifty of the first documents.
+        Whether documents repeat their words (`BurstyMultinomial`). s is then learnt, and A defaults
+        to the words of fifty of the first documents.
     """
 
     name = "vocabulary"
@@ -70,7 +70,7 @@ class GrowingVocabulary(Encoder):
         self._word_by(wording)
 
     def _word_by(self, wording: Wording) -> None:
-        """Take over which words count; nothing is known of any so far."""
+        """Use a wording; no words are known yet."""
         self.wording, self.stop_words = wording, wording.known_stop_words
         known = self.spread is not None and self.stop_words is not None
         self._informed = known and not self.bursty
@@ -78,7 +78,7 @@ class GrowingVocabulary(Encoder):
 
     @property
     def likelihood(self) -> Likelihood:
-        """Return documents over the words so far; another object when its arrays have grown."""
+        """Return the likelihood over the words so far; a new object when its arrays have grown."""
         return self.vocabulary.likelihood
 
     def use(self, likelihood: Any) -> None:
@@ -87,29 +87,29 @@ class GrowingVocabulary(Encoder):
 
     @property
     def is_informed(self) -> bool:
-        """Return whether nothing is left open."""
+        """Return whether all parameters are set."""
         return self._informed
 
     def n_statistics(self, rows: Listed) -> int:
-        """Return the number of columns that there is room for: any vocabulary fits."""
+        """Return the number of columns that there is space for: any vocabulary fits."""
         return LENGTH + 1
 
     def check(self, rows: Any) -> Sequence[Words]:
-        """Return documents as counts of words."""
+        """Return documents as word counts."""
         return self._counted(rows)
 
     def _counted(self, rows: Any) -> Sequence[Words]:
-        """Return documents as counts of words; texts are cut into words first."""
+        """Return documents as word counts; texts are split into words first."""
         if getattr(rows, "ndim", 1) == 2 and rows.dtype.kind in "biufc":
             raise ValueError(
-                "X is a matrix of numbers, but rows are documents: give texts, lists of words or "
+                "X is a matrix of numbers, but rows must be documents: texts, lists of words or "
                 "dicts of counts; StreamingMixture clusters counts by column"
             )
         rows = list(rows) if isinstance(rows, Iterator) else rows
         return as_documents(self._counter(as_texts(rows)) if are_texts(rows) else rows)
 
     def informed(self, first: list[Words]) -> Informed:
-        """Take what is open from the words of the first documents: stop words, spread, total."""
+        """Learn what is open from the words of the first documents: stop words, spread, total."""
         if self.stop_words is None:
             self.stop_words = uninformative(first)
         first = self._frequent(without(first, self.stop_words))
@@ -128,7 +128,7 @@ class GrowingVocabulary(Encoder):
         return Informed(self.vocabulary.likelihood.guessed(batch), batch)
 
     def _frequent(self, documents: list[Words]) -> list[Words]:
-        """Return documents with the words that come often enough in them all."""
+        """Return documents with the words that are frequent enough in all of them together."""
         if self.wording.min_count == 1:
             return documents
         counts = Counter[Any]()
@@ -138,7 +138,7 @@ class GrowingVocabulary(Encoder):
         return without(documents, frozenset(rare))
 
     def prepared(self, rows: Any) -> Listed:
-        """Return documents as counts of words, stop words left out."""
+        """Return documents as word counts, without stop words."""
         documents = self._counted(rows)
         return Listed(without(documents, self.stop_words) if self.stop_words else documents)
 
@@ -153,9 +153,9 @@ class GrowingVocabulary(Encoder):
         return batch if rows.weights is None else batch.weighted(rows.weights[start:stop])
 
     def view(self, rows: Listed) -> Batch:
-        """Return documents; words that are not known count as unknown.
+        """Return documents; unknown words count as unknown.
 
-        Where words count from a later occurrence on, those that are not known do not count at all.
+        If words count only from a later occurrence on, unknown words do not count at all.
         """
         documents = rows.rows
         if self.wording.min_count > 1:
@@ -168,11 +168,11 @@ class GrowingVocabulary(Encoder):
         return self.vocabulary.words
 
     def means(self, means: Floats) -> Floats:
-        """Return the probabilities of known words; those not seen so far come first."""
+        """Return the probabilities of known words, after that of all unseen ones."""
         return means[:, 1:]
 
     def counts(self, statistics: csr_array) -> csr_array:
-        """Return how often clusters have every known word."""
+        """Return the counts of each known word in clusters."""
         return statistics[:, 1 : len(self.vocabulary) + 1]
 
     def statistics(self, state: MixtureState, slots: NDArray[np.int64]) -> Floats:
@@ -203,7 +203,7 @@ class GrowingVocabulary(Encoder):
                 require(name, (np.abs(columns) <= MOST).all())
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
-        """Add the words and what each has of the base measure."""
+        """Add the words with their alphas."""
         document["spread"], document["total"] = encode(self.spread), encode(self.total)
         document["learn_total"], document["bursty"] = self.learn_total, self.bursty
         if self.wording != PLAIN:
@@ -245,5 +245,5 @@ class GrowingVocabulary(Encoder):
 
 
 def _listed(words: Any) -> Any:
-    """Return words as JSON: in order, so that it is always the same."""
+    """Return words as JSON, in a fixed order."""
     return words if words is None or isinstance(words, str) else sorted(words)

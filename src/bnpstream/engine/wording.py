@@ -1,4 +1,4 @@
-"""Which words of documents count: stop words, and words that have been seen often enough."""
+"""Which words of documents count: not stop words, and only sufficiently frequent ones."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from bnpstream.likelihoods.documents import Document
 from bnpstream.likelihoods.errors import RowError
 
 BURST = 0.2
-"""A word whose tokens, dealt out at random, would be in more than exp(.2) times as many documents
-comes in bursts. Where so dealt out they would be in more documents than exp(-.2) times the tokens,
-they are too few for bursts to be seen."""
+"""A word comes in bursts if its tokens, dealt out at random, would be in more than exp(.2) times as
+many documents. If, dealt out at random, they would be in more documents than exp(-.2) times the
+tokens, they are too few for bursts to show."""
 
 _ENGLISH = """a about above after again against all also am an and any are as at be because been
 before being below between both but by can could did do does doing down during each few for from
@@ -28,15 +28,15 @@ ENGLISH = frozenset(_ENGLISH.split())
 
 @dataclass(frozen=True)
 class Wording:
-    """What is made of texts, and which of their words count.
+    """How texts are split into words, and which words count.
 
     Parameters
     ----------
     ngrams : int
-        Up to so many words in a row of a text are a word too.
+        Also count phrases of up to this many words.
     stop_words : {"auto", "english"}, sequence of str or None
-        Words that do not count, nor does a run of words with one of them. "auto": those that tell
-        nothing about the first documents (`uninformative`).
+        Words that do not count, nor do phrases with one of them. "auto": those that are
+        uninformative in the first documents (`uninformative`).
     min_count : int
         A word counts from its `min_count`-th occurrence in the stream on.
     """
@@ -59,7 +59,7 @@ class Wording:
 
     @property
     def known_stop_words(self) -> frozenset[Any] | None:
-        """Return the words that do not count; None if the first documents are to tell."""
+        """Return the words that do not count; None if the first documents decide."""
         if self.stop_words == "auto":
             return None
         return ENGLISH if self.stop_words == "english" else frozenset(self.stop_words or ())
@@ -72,7 +72,7 @@ def are_texts(rows: Any) -> bool:
 
 
 def as_texts(rows: Any) -> list[str]:
-    """Return a list of texts; ValueError names one that is none."""
+    """Return a list of texts; ValueError names an item that is not a text."""
     texts = list(rows)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
@@ -83,18 +83,18 @@ def as_texts(rows: Any) -> list[str]:
 
 
 def uninformative(documents: Sequence[Document]) -> frozenset[Hashable]:
-    """Return the words that tell nothing about which document is which.
+    """Return the words that do not help to tell documents apart.
 
     If the X tokens of a word were dealt out to the documents at random, by their lengths N_d, then
-    E = sum_d 1 - (1 - X / sum N)^N_d of them would have it. Words with a meaning come in bursts, so
-    that fewer documents have them; function words do not, in any language. A word tells nothing if
-    log(E / documents that have it) < 0.2 and log(X / E) > 0.2: of a word that even at random would
-    hardly have come twice in a document, as most words of short texts, it is not known.
+    E = sum_d 1 - (1 - X / sum N)^N_d of them would have it. Meaningful words come in bursts, so
+    fewer documents have them; function words do not, in any language. A word is uninformative if
+    log(E / documents that have it) < 0.2 and log(X / E) > 0.2: for a word that even at random would
+    rarely occur twice in a document, like most words of short texts, this is unknown.
 
     Parameters
     ----------
     documents : sequence of dict
-        Counts of words.
+        Word counts.
     """
     lengths = np.array([sum(document.values()) for document in documents], np.float64)
     tokens: dict[Hashable, int] = {}
@@ -114,7 +114,7 @@ def uninformative(documents: Sequence[Document]) -> frozenset[Hashable]:
 
 
 def without(documents: Iterable[Document], stop_words: frozenset[Any]) -> list[Document]:
-    """Return documents without some words, and without runs of words that have one of them."""
+    """Return documents without some words, and without phrases that contain one."""
 
     def counts(word: Hashable) -> bool:
         if word in stop_words:
@@ -125,12 +125,12 @@ def without(documents: Iterable[Document], stop_words: frozenset[Any]) -> list[D
 
 
 class Waiting(dict[Hashable, int]):
-    """Words that have come less often than they must, and how often they have."""
+    """Words that have not yet occurred often enough, with their counts."""
 
     def admitted(
         self, documents: Iterable[Document], known: dict[Hashable, int], least: int
     ) -> list[Document]:
-        """Return documents with the words that are known, or have now come `least` times."""
+        """Return documents with the words that are known, or have now occurred `least` times."""
         found = []
         for document in documents:
             kept = {}

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the package."""
+"""Estimators for scikit-learn."""
 
 from bnpstream.estimators.documents import DocumentMixture
 from bnpstream.estimators.gibbs import GibbsMixture

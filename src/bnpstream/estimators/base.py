@@ -1,4 +1,4 @@
-"""What all estimators share: parameters that name a model, and scikit-learn's conventions."""
+"""Shared by all estimators: model parameters, and scikit-learn's conventions."""
 
 from typing import Any, Literal
 
@@ -19,18 +19,18 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
     n_jobs: int | None
 
     def _take(self, given: dict[str, Any]) -> None:
-        """Set the arguments of a constructor, its `locals`, as attributes of the same names."""
+        """Set the arguments of a constructor, its `locals`, as attributes."""
         for name, value in given.items():
             if name != "self":
                 setattr(self, name, value)
 
     @property
     def _n_jobs(self) -> int:
-        """Return how many threads to use; joblib's contexts are heeded."""
+        """Return the number of threads; joblib's contexts are respected."""
         return int(effective_n_jobs(self.n_jobs))
 
     def _open_likelihood(self) -> Likelihood:
-        """Return the likelihood as it was given: it may leave something open."""
+        """Return the likelihood as given; parameters may be unset."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -44,7 +44,7 @@ class MixtureEstimator(ClusterMixin, DensityMixin, BaseEstimator):
 
 
 class matching_columns:  # noqa: N801  (a context manager)
-    """Let scikit-learn say that rows have another width than those fitted."""
+    """Turn an error about the width of rows into scikit-learn's own error."""
 
     def __init__(self, estimator: Any, X: Any) -> None:
         self.estimator, self.X = estimator, X
@@ -53,6 +53,6 @@ class matching_columns:  # noqa: N801  (a context manager)
         """Do nothing."""
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        """Complain as scikit-learn does; where it has nothing to complain of, as we do."""
+        """Raise scikit-learn's error; if scikit-learn has none, raise ours."""
         if isinstance(error, WrongWidthError) and hasattr(self.estimator, "n_features_in_"):
             validate_data(self.estimator, self.X, reset=False, skip_check_array=True)

@@ -1,4 +1,4 @@
-"""A fitted model in a notebook: its heaviest clusters at a glance."""
+"""HTML for notebooks: the largest clusters of a fitted model at a glance."""
 
 from html import escape
 from typing import Any
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from bnpstream._visible import visible
 
 CLUSTERS, WORDS, COLUMNS = 10, 6, 3
-"""What a glance can take in."""
+"""As much as fits in a glance."""
 LONGEST_NAME = 40
 
-# Colours are the notebook's own, or lie half-transparent over them: light and dark both work.
+# Colours are the notebook's own or half transparent: light and dark themes both work.
 QUIET = "opacity:.7"
 CELL = "padding:.15em .75em .15em 0;text-align:left;vertical-align:middle;background:none"
 NUMBER = f"{CELL};text-align:right;font-variant-numeric:tabular-nums"
@@ -20,7 +20,7 @@ BAR = "display:inline-block;height:.65em;min-width:1px;background:#3a8fc4"
 
 
 def describe(model: Any) -> str:
-    """Return a fitted model as HTML: rows, evidence, and the heaviest clusters."""
+    """Return a fitted model as HTML: rows, evidence, and the largest clusters."""
     state = model.state_
     n, total = state.n_observations, state.masses.sum()
     slots = np.argsort(-state.masses, kind="stable")[:CLUSTERS]
@@ -53,14 +53,14 @@ def describe(model: Any) -> str:
 
 
 def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
-    """Return what tells some clusters apart, as HTML; nothing if their means have no names."""
+    """Return what tells clusters apart as HTML; "" if their means have no names."""
     try:
         means = model.means_of(slots)
-    except NotImplementedError:  # a family from elsewhere need not say
+    except NotImplementedError:  # families from elsewhere may lack it
         return [""] * len(slots)
     names = model.column_names()
     names = [f"x{i}" for i in range(means.shape[1])] if names is None else names
-    if len(names) != means.shape[1]:  # a column of labels has a mean per label
+    if len(names) != means.shape[1]:  # a column of labels has one mean per label
         return [""] * len(slots)
     if model.likelihood_.feature_kind == "words":
         telling = model._fitted.posterior.telling(WORDS)
@@ -75,7 +75,7 @@ def _features(model: Any, slots: NDArray[np.intp]) -> list[str]:
 
 
 def _name(feature: Any) -> str:
-    """Return a name as HTML, whatever is in it: cut, escaped, with its own direction."""
+    """Return a name as safe HTML: cut, escaped, with its own direction."""
     text = visible(feature)
     if len(text) > LONGEST_NAME:
         text = text[: LONGEST_NAME - 1] + "…"

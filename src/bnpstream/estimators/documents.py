@@ -1,4 +1,4 @@
-"""`DocumentMixture`: documents whose words are not known in advance."""
+"""`DocumentMixture`: documents with a growing vocabulary."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -13,8 +13,8 @@ class DocumentMixture(StreamEstimator):
     """Cluster a stream of documents in one pass; the vocabulary grows with the stream.
 
     Like `StreamingMixture` with a `DirichletMultinomial`, but rows are texts, lists of words or
-    dicts of counts. The base measure has a fixed total, part of which is reserved for words not
-    seen so far (`OpenVocabulary`). A word is known from the first document that contains it; the
+    dicts of counts. The base measure has a fixed total, part of which is reserved for unseen words
+    (`OpenVocabulary`). A word is known from the first document that contains it; the
     result depends on the order of the documents, not on how they are split into calls.
 
     Texts are split into words of two or more letters, digits or underscores, in lower case. The
@@ -63,7 +63,7 @@ engine, n_jobs, half_life, staleness, block_rows, learn_threads, n_topics, granu
 novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage_, state_, clock_
         As in `StreamingMixture`.
     means_ : ndarray of shape (n_clusters_, len(vocabulary_))
-        Word probabilities; the rest up to one is reserved for words not seen so far.
+        Word probabilities; the rest up to one is reserved for unseen words.
 
     Examples
     --------
@@ -125,21 +125,21 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         self._take(locals())
 
     def _open_likelihood(self) -> Likelihood:
-        """Return documents over no vocabulary so far."""
+        """Return the likelihood of documents over an empty vocabulary."""
         return self._new_encoder(None).likelihood
 
     def _new_encoder(self, X: Any) -> GrowingVocabulary:
-        """Return an encoder of documents that knows no words."""
+        """Return an encoder of documents with an empty vocabulary."""
         wording = Wording(self.ngrams, self.stop_words, self.min_count)
         given = (self.spread, self.total)
         return GrowingVocabulary(*given, wording=wording, bursty=self.bursty)
 
     def _rows(self, X: Any) -> Any:
-        """Return the documents as they are; the encoder looks at them."""
+        """Return the documents unchanged; the encoder validates them."""
         return X
 
     def _remember(self, X: Any, *, reset: bool) -> None:
-        """Do nothing: documents have no columns in common."""
+        """Do nothing: documents have no columns."""
 
     @property
     def vocabulary_(self) -> Vocabulary:
@@ -149,7 +149,7 @@ novelty_, absorbed_, provisional_, total_log_evidence_, n_samples_seen_, lineage
         return encoder.vocabulary
 
     def top_words(self, n: int = 10) -> list[list[tuple[Any, float]]]:
-        """Return the n most distinctive words of every cluster, and their probabilities.
+        """Return the n most distinctive words of each cluster, and their probabilities.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a fitted mixture says: of its clusters, of the rows of the last call, and of others."""
+"""What a fitted mixture says about its clusters, the rows of the last call, and other rows."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -28,13 +28,13 @@ from bnpstream.priors import Prior
 
 
 def of_stream(path: str, said: str) -> Any:
-    """Return a property: something of the stream as the last call left it."""
+    """Return a property that reads the stream as the last call left it."""
     read = attrgetter(path)
     return property(lambda model: read(model._fitted), doc=said)
 
 
 def events_of(level: Level, said: str) -> Any:
-    """Return a property: what happened to clusters, or to topics."""
+    """Return a property with the events of clusters or topics."""
 
     def read(model: Any) -> list[Event]:
         return [event for event in model._fitted.lineage if event.level == level]
@@ -43,48 +43,48 @@ def events_of(level: Level, said: str) -> Any:
 
 
 def of_rows(field: str, said: str) -> Any:
-    """Return a property: what is said of the rows of the last call."""
+    """Return a property that describes the rows of the last call."""
     read = attrgetter(field)
     return property(lambda model: read(model._described), doc=said)
 
 
 class FittedMixture(TransformerMixin, MixtureEstimator):
-    """What can be read off a stream, by scikit-learn's names; clusters are by ascending id."""
+    """Reads a stream under scikit-learn's names; clusters are in order of id."""
 
     _stream: Stream | None = None
     _labels: Labels | None = None
-    """Of the rows of the last call, once somebody has asked."""
+    """Labels of the rows of the last call, once requested."""
     _given: Checked | None = None
     """The rows of the last call, until then."""
     _recent: Checked | None = None
     """The rows of the last call, for their topics."""
 
     def _rows(self, X: Any) -> Any:
-        """Return X as the encoder takes it."""
+        """Return X in the form that the encoder takes."""
         raise NotImplementedError
 
     def _up_to_date(self) -> Stream:
-        """Return the stream of an estimator that has one; parameters changed since take over."""
+        """Return the stream of a fitted estimator; parameters changed since then take effect."""
         raise NotImplementedError
 
     clusters_frame, topics_frame, lineage_frame = clusters_frame, topics_frame, lineage_frame
 
     def read_stream(self) -> Stream:
-        """Return the stream whose posterior is read; parameters changed since take over."""
+        """Return the stream whose posterior is read; parameters changed since then take effect."""
         return self._up_to_date().answering
 
     def _remember(self, X: Any, *, reset: bool) -> None:
-        """Check the columns of X, and with `reset` take over their number and names."""
+        """Check the columns of X; with `reset`, take over their number and names."""
         plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
         if plain and not reset and X.shape[1:] == (self.n_features_in_,):
             return  # scikit-learn would find nothing either
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    # What the stream has found.
+    # Results of the stream.
 
     @property
     def _kept(self) -> Stream:
-        """Return the stream as the last call left it, whatever the parameters are by now."""
+        """Return the stream as the last call left it, ignoring changed parameters."""
         if self._stream is None:
             check_is_fitted(self)
         assert self._stream is not None
@@ -97,7 +97,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def stream_(self) -> Stream:
-        """Return the stream behind the estimator; while the prefix is filling, a throw-away one."""
+        """Return the stream behind the estimator; while the prefix fills, a provisional one."""
         stream = self._up_to_date()
         if stream.settings.n_jobs != self._n_jobs:
             stream.configure(replace(stream.settings, n_jobs=self._n_jobs))
@@ -105,7 +105,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def _posterior(self) -> Posterior:
-        """Return what predicts: it goes by the parameters as they are now."""
+        """Return the posterior for predictions, with the current parameters."""
         return self.stream_.posterior
 
     @property
@@ -141,7 +141,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         """Return the stable ids of the topics, ascending; a topic is a group of clusters.
 
         The model stores topics after 1000, 4000, 16000... rows and when the stream ends. In
-        between, this attribute finds them anew, at most once while the rows grow by half. A topic
+        between, this attribute finds them again, at most once while the rows grow by half. A topic
         that is not stored yet may get another id when it is.
         """
         self._up_to_date()
@@ -149,17 +149,17 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
 
     @property
     def cluster_topics_(self) -> NDArray[np.int64]:
-        """Return the topic of every cluster, in the order of `cluster_ids_`."""
+        """Return the topic of each cluster, in the order of `cluster_ids_`."""
         found = self._fitted.topics_now
         return found.ids[found.of_clusters(self._fitted.posterior)]
 
     @property
     def topic_labels_(self) -> NDArray[np.int64]:
-        """Return the topic of every row of the last call: an id from `topics_`."""
+        """Return the topic of each row of the last call: an id from `topics_`."""
         stream, given = self._fitted, self._recent
         if given is None:
             raise AttributeError(
-                "there are no topic_labels_: no row was absorbed since the model was loaded"
+                "no topic_labels_: no rows were absorbed since the model was loaded"
             )
         encoder = stream.encoder
         rows = given.rows if given.prefix is None else encoder.prepared(given.rows)
@@ -171,7 +171,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         """Return the state of forgetting; only with `half_life`."""
         clock = self._fitted.clock
         if clock is None:
-            raise AttributeError("there is no clock_: it needs half_life")
+            raise AttributeError("no clock_: it needs half_life")
         return clock
 
     @property
@@ -179,15 +179,13 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         """Return labels, evidence and responsibilities of the rows absorbed last."""
         last = self._fitted.last
         if last is None:
-            raise AttributeError(
-                "there is no absorbed_: no row was absorbed since the model was loaded"
-            )
+            raise AttributeError("no absorbed_: no rows were absorbed since the model was loaded")
         return last.absorbed
 
     @property
     def means_(self) -> Floats:
         """Return the posterior mean parameters in the order of `cluster_ids_`."""
-        self._up_to_date()  # a likelihood given since the last call reads the clusters differently
+        self._up_to_date()  # a likelihood set since the last call reads the clusters differently
         return self.means_of(self._fitted.posterior.order)
 
     def means_of(self, slots: NDArray[np.integer]) -> Floats:
@@ -195,7 +193,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self._fitted.posterior.means(slots)
 
     def _describe_rows(self) -> None:
-        """Look up what is said of the rows of the last call, before the posterior changes."""
+        """Compute the labels of the rows of the last call, before the posterior changes."""
         if self._labels is None and self._given is not None:
             self._labels = labels_of(self._kept, self._given)
             self._given = None
@@ -206,13 +204,11 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
             check_is_fitted(self)
         self._describe_rows()
         if self._labels is None:
-            raise AttributeError(
-                "there are no labels: no row was absorbed since the model was loaded"
-            )
+            raise AttributeError("no labels: no rows were absorbed since the model was loaded")
         return self._labels
 
     labels_: NDArray[np.intp] = of_rows(
-        "positions", "Position in `cluster_ids_` of the cluster of every row of the last call."
+        "positions", "Position in `cluster_ids_` of the cluster of each row of the last call."
     )
     label_ids_: NDArray[np.int64] = of_rows("ids", "The stable id of that cluster.")
     probabilities_: Floats = of_rows("shares", "The responsibility of that cluster.")
@@ -220,13 +216,13 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         "log_evidence", "The one-step-ahead log predictive of the same rows."
     )
     novelty_: Floats = of_rows(
-        "novelty", "The responsibility of a new cluster before each of the same rows was absorbed."
+        "novelty", "The responsibility of a new cluster before each of these rows was absorbed."
     )
 
-    # What it says of rows that it has not absorbed.
+    # Results for rows that are not absorbed.
 
     def _view(self, X: Any) -> Any:
-        """Return rows to look at: they must have the columns of the rows fitted."""
+        """Return rows to look at, which must have the fitted columns."""
         stream = self._up_to_date()
         with matching_columns(self, X):
             batch = stream.view(self._rows(X))
@@ -238,19 +234,19 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self._posterior.log_joint(self._view(X))
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the most likely cluster of every row, as a position in `cluster_ids_`."""
+        """Return the most likely cluster of each row, as a position in `cluster_ids_`."""
         return self._posterior.best(self._view(X))
 
     def predict_ids(self, X: Any) -> NDArray[np.int64]:
-        """Return the stable id of the most likely cluster of every row."""
+        """Return the stable id of the most likely cluster of each row."""
         return self.cluster_ids_[self.predict(X)]
 
     def predict_topics(self, X: Any) -> NDArray[np.int64]:
-        """Return the topic of every row: an id from `topics_`.
+        """Return the topic of each row: an id from `topics_`.
 
         The topic of a document is the one that explains its words best; the topic of a direction is
-        the one with the largest cosine. Neither has to be the topic of the most likely cluster. A
-        row of a table has the topic of its most likely cluster.
+        the one with the largest cosine. Neither is necessarily the topic of the most likely
+        cluster. A row of a table has the topic of its most likely cluster.
 
         Parameters
         ----------
@@ -266,7 +262,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return found.ids[found.of_rows(self._posterior, batch)]
 
     def cosine(self, X: Any) -> Floats:
-        """Return the cosine of every row with the centroid of every cluster.
+        """Return the cosine of each row with the centroid of each cluster.
 
         For directions (`Directional`), whose `means_` have unit length. A row that nearly
         duplicates the content of a cluster has a cosine close to one.
@@ -284,22 +280,22 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self.likelihood_.cosines(self.means_, self._view(X))
 
     def exemplars(self, X: Any, n: int = 3) -> dict[int, NDArray[np.intp]]:
-        """Return which of some rows are most typical of every cluster, by cosine.
+        """Return the rows that are most typical of each cluster, by cosine.
 
-        For directions, as `cosine`: look up their texts.
+        For directions, like `cosine`; use the row numbers to look up texts.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features_in_)
             Vectors; not absorbed.
         n : int
-            Rows of a cluster at most.
+            Most rows per cluster.
 
         Returns
         -------
         rows : dict
-            Id -> rows that the cluster is the likeliest for, those closest to its centroid first.
-            A cluster that is the likeliest for none has none.
+            Id -> rows for which the cluster is the most likely, closest to its centroid first.
+            Clusters without such rows have none.
         """
         require_whole("n", n, 1)
         view = self._view(X)
@@ -310,24 +306,24 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return {int(self.cluster_ids_[own[part[0]]]): part[:n] for part in parts}
 
     def near_duplicates(self, X: Any, cosine: float = 0.95) -> NDArray[np.intp]:
-        """Return which earlier row every row nearly repeats.
+        """Return, for each row, an earlier row that it nearly repeats.
 
-        For directions, as `cosine`. Rows are compared with those of the same cluster only.
+        For directions, like `cosine`. Rows are compared only within the same cluster.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features_in_)
             Vectors; not absorbed.
         cosine : float
-            Least cosine of two rows that count as near duplicates.
+            Least cosine of near duplicates.
 
         Returns
         -------
         rows : ndarray of shape (n_rows,)
-            The first row that is so close, or -1 if there is none before this one.
+            The first row this close, or -1 if there is none before it.
         """
         view = self._view(X)
-        self.likelihood_.cosines(self.means_, view.chosen(np.arange(0)))  # of directions only
+        self.likelihood_.cosines(self.means_, view.chosen(np.arange(0)))  # directions only
         own, found = self._posterior.best(view), np.full(len(view), -1)
         for members in np.split(np.argsort(own, kind="stable"), np.cumsum(np.bincount(own)))[:-1]:
             for start in range(0, members.size, 1024):
@@ -340,7 +336,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return found
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the responsibilities of the clusters for every row; they sum to one.
+        """Return the responsibilities of the clusters for each row; they sum to one.
 
         Columns are in the order of `cluster_ids_`. A new cluster is not considered. Probabilities
         below 3e-20 may be returned as zero.
@@ -348,7 +344,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self._posterior.responsibilities(self._view(X))
 
     def transform(self, X: Any) -> Floats:
-        """Return the responsibilities of the clusters for every row, as `predict_proba`."""
+        """Return the responsibilities of the clusters for each row, like `predict_proba`."""
         return self.predict_proba(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -356,11 +352,11 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return np.array([f"cluster{id}" for id in self.cluster_ids_], dtype=object)
 
     def score_samples(self, X: Any) -> Floats:
-        """Return the log predictive of every row, including log h(x) and a new cluster."""
+        """Return the log predictive of each row, including log h(x) and a new cluster."""
         return self._posterior.log_predictives(self._view(X))
 
     def novelty(self, X: Any) -> Floats:
-        """Return the probability that a row belongs to a new cluster, as an outlier score.
+        """Return the probability that each row belongs to a new cluster, as an outlier score.
 
         This is a posterior probability, so it depends on the prior: on how readily new clusters
         appear. A row that is unusual for its cluster but even less likely in a new one has a low
@@ -380,7 +376,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self._posterior.novelty(self._view(X))
 
     def novelty_quantile(self, X: Any) -> Floats:
-        """Return for every row the share of the stream's last rows that were less surprising.
+        """Return, for each row, the share of the stream's last rows that were less surprising.
 
         The log predictive of a row under the current model is compared with the one-step-ahead log
         predictives of the last 1024 rows absorbed. A threshold therefore means the same on any
@@ -406,7 +402,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return self.stream_.novelty_quantiles(batch)
 
     def surprise(self, X: Any) -> Floats:
-        """Return how far the log predictive of every row is below that of comparable rows.
+        """Return how far the log predictive of each row is below that of comparable rows.
 
         A long document is less probable than a short one, and a row with missing cells is more
         probable than a complete one. A row is therefore compared with draws from the posterior
@@ -440,12 +436,12 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         Parameters
         ----------
         n_groups : int
-            The number of groups to optimise the tree for (`inference.tree`).
+            Number of groups to optimise the tree for (`inference.tree`).
 
         Returns
         -------
         tree : MergeTree
-            Its `cut` gives the group of every cluster, for any number of groups.
+            Its `cut` gives the group of each cluster, for any number of groups.
         """
         require_whole("n_groups", n_groups, 1)
         return self._posterior.merge_tree(n_groups)
@@ -460,7 +456,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         Parameters
         ----------
         n_clusters : int
-            Number of clusters wanted; nothing is merged if there are no more than that.
+            Number of clusters wanted; if there are no more than this, nothing is merged.
         tree : MergeTree, optional
             A result of `merge_tree`, to cut one tree at several levels; by default a tree optimised
             for `n_clusters`.
@@ -488,7 +484,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return coarse
 
     def top_features(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
-        """Return the n most characteristic features of every cluster, the best first.
+        """Return the n most characteristic features of each cluster, best first.
 
         For documents these are the most distinctive words (`telling_words`); otherwise the features
         with the largest means.
@@ -513,7 +509,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         n_features = posterior.means(np.array([posterior.state.n_clusters])).shape[1]
         if feature_names is None:
             known = self.column_names()
-            # A column of labels has a mean for each of them.
+            # A column of labels has one mean per label.
             named = known is not None and len(known) == n_features
             feature_names = known if named else range(n_features)
         if len(feature_names) != n_features:
@@ -527,7 +523,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         ]
 
     def _top_columns(self, n: int) -> Iterator[NDArray[np.integer]]:
-        """Yield the columns of `means_` that say most about every cluster, see `top_features`."""
+        """Yield the columns of `means_` that characterise each cluster, see `top_features`."""
         posterior = self._fitted.posterior
         if self.likelihood_.feature_kind == "words":
             yield from (found.words for found in posterior.telling(n))
@@ -560,7 +556,7 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         X : ndarray of shape (n_samples, n_features_in_), or list of documents
             Rows.
         ids : ndarray of shape (n_samples,)
-            Stable ids of the clusters they were drawn from; -1 for a cluster not seen so far.
+            Stable ids of the clusters they were drawn from; -1 for a new cluster.
         """
         return self._posterior.sample(n_samples, np.random.default_rng(random_state), **options)
 
@@ -570,19 +566,19 @@ class FittedMixture(TransformerMixin, MixtureEstimator):
         return survivor(id, self.lineage_)
 
     def resolve_ids(self, id: int) -> list[int]:
-        """Return the ids of all clusters that a cluster went into, the main one first."""
+        """Return the ids of all clusters that a cluster became part of, the main one first."""
         self._require_id(id)
         return survivors(id, self.lineage_)
 
     def _require_id(self, id: int) -> None:
         born = self.state_.next_id
         if not 0 <= id < born:
-            raise ValueError(f"no cluster has ever had the id {id}; ids so far are 0 to {born - 1}")
+            raise ValueError(f"no cluster ever had the id {id}; ids so far are 0 to {born - 1}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._stream is not None
 
-    # Both are scikit-learn's, which asks for neither if its `display` is set to "text".
+    # Both belong to scikit-learn, which calls neither if its `display` is set to "text".
     def _repr_html_inner(self) -> str:
         if self._stream is not None:
             return describe(self)

@@ -1,4 +1,4 @@
-"""What a fitted mixture has found, as data frames: methods of estimators that have a stream."""
+"""Results of a fitted mixture as data frames: methods of estimators with a stream."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from bnpstream.likelihoods.frames import frame_of
 
 Library = Literal["pandas", "polars", "arrow"]
 N_EXAMPLES = 3
-"""Examples of a topic."""
+"""Examples per topic."""
 
 
 def clusters_frame(
@@ -27,19 +27,19 @@ def clusters_frame(
     Its columns: `id` (stable), `label` (a few words), `words` (the most distinctive words, or the
     columns of a table), `size` (expected number of rows), `share` of the stream, `born` (number of
     rows seen at its birth; missing if no longer known), `topic` (its id). With `rows` also
-    `examples`: the three of these that are closest to its centroid.
+    `examples`: the three of these rows that are closest to its centroid.
 
     Parameters
     ----------
     n_words : int
         Words, or columns, per cluster.
     feature_names : sequence of length n_features_in_, optional
-        Names of columns; by default those of the data frame, or of the run, that it was fitted
-        on, else positions. In a pipeline: ``pipeline[:-1].get_feature_names_out()``.
+        Names of columns; by default those of the data frame or run that the model was fitted on, or
+        else positions. In a pipeline: ``pipeline[:-1].get_feature_names_out()``.
     rows : array-like of shape (n, n_features_in_), optional
-        Vectors to take examples from, by cosine. For directions.
+        Vectors from which to take examples, by cosine; for directions only.
     texts : sequence of length n, optional
-        What examples are shown as: the texts of `rows`, for instance. Default their numbers.
+        What to show as examples, such as the texts of `rows`. Default row numbers.
     to : {"pandas", "polars", "arrow"}
         Library of the data frame.
 
@@ -69,13 +69,13 @@ def topics_frame(
     """Return a data frame with one row per topic, the largest first.
 
     Its columns are those of `clusters_frame`, with `clusters` (the ids of its clusters) instead of
-    `topic`. `born` is missing if a topic was found for this answer only (see `topics_`).
+    `topic`. `born` is missing if a topic was found only for this answer (see `topics_`).
 
     Parameters
     ----------
     n_words, feature_names, rows, texts, to
-        As in `clusters_frame`. Examples of a topic are the closest to the centroids of its
-        clusters, those of the largest first.
+        As in `clusters_frame`. Examples of a topic are the rows closest to the centroids of its
+        clusters, starting with the largest cluster.
     """
     columns = _listed(self, topic_columns, n_words, feature_names)
     if rows is not None:
@@ -96,7 +96,7 @@ def topics_frame(
 
 
 def lineage_frame(self: Any, *, to: Library = "pandas") -> Any:
-    """Return a data frame with a line for every event of clusters and topics, in order.
+    """Return a data frame with one row per event of clusters and topics, in order.
 
     Its columns: `row` (rows seen), `level` ("cluster" or "topic"), `kind` ("birth", "merge",
     "death", "retire" or "split"), `id`, `into` (the survivor of a merge, the main heir of a
@@ -113,13 +113,13 @@ def lineage_frame(self: Any, *, to: Library = "pandas") -> Any:
 
 
 def _examples(ids: list[int], rows: Any, texts: Sequence[Any] | None) -> list[list[Any]]:
-    """Return the examples of clusters or topics, as texts or as numbers of rows."""
+    """Return the examples of clusters or topics, as texts or as row numbers."""
     numbers = [[int(row) for row in rows.get(id, [])] for id in ids]
     if texts is None:
         return numbers
     last = max((row for some in numbers for row in some), default=-1)
     if last >= len(texts):
-        raise ValueError(f"texts has {len(texts)} entries, but rows has one with number {last}")
+        raise ValueError(f"texts has {len(texts)} entries, but an example is row {last}")
     return [[texts[row] for row in some] for some in numbers]
 
 
@@ -136,11 +136,11 @@ def _listed(model: Any, listing: Any, n_words: int, feature_names: Any) -> dict[
 
 
 def _column_names(estimator: Any, stream: Stream, given: Any) -> list[str]:
-    """Return what the columns of rows are called."""
+    """Return the names of the columns of rows."""
     words = stream.encoder.words()
     if words is not None:  # these are their own names
         if given is not None:
-            raise ValueError("feature_names are for rows with columns, and these are texts")
+            raise ValueError("feature_names are for rows with columns, but these are texts")
         return [str(word) for word in words]
     n = estimator.n_features_in_
     if given is None:

@@ -24,7 +24,7 @@ from bnpstream.search.parallel import Mapper, threads
 
 LARGEST_RHAT = 1.1
 FEW_DRAWS = 50
-"""Of fewer draws R-hat itself is too noisy to warn by."""
+"""With fewer draws, R-hat itself is too noisy for a warning."""
 
 
 class GibbsMixture(MixtureEstimator):
@@ -46,7 +46,7 @@ class GibbsMixture(MixtureEstimator):
         Number of independent chains.
     n_split_merges : int
         Splits and merges of clusters proposed before each sweep (Jain & Neal 2004), for chains that
-        moving one row at a time leaves stuck.
+        get stuck when rows move one at a time.
     random_state : int
         Seed; each chain has its own random stream.
     n_jobs : int, optional
@@ -148,7 +148,7 @@ class GibbsMixture(MixtureEstimator):
         return self
 
     def _warn_of_chains_apart(self) -> None:
-        """Warn if chains have not mixed."""
+        """Warn if the chains have not mixed."""
         bad = {name: found for name, found in self.rhat_.items() if found > LARGEST_RHAT}
         if bad:
             said = " and ".join(
@@ -156,25 +156,25 @@ class GibbsMixture(MixtureEstimator):
                 for name, found in bad.items()
             )
             warnings.warn(
-                f"the chains have not mixed: {said}, more than {LARGEST_RHAT}; give more n_sweeps, "
-                "or n_split_merges, and do not take averages over them for the posterior's",
+                f"the chains have not mixed: {said}, above {LARGEST_RHAT}; give more n_sweeps or "
+                "n_split_merges, and do not use averages over the draws",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
     def _open_likelihood(self) -> Likelihood:
-        """Return the likelihood as it was given: it may leave something open."""
+        """Return the likelihood as given; parameters may be unset."""
         given: Any = self.likelihood
-        return Automatic() if given == "auto" else resolve_likelihood(given)  # none that is latent
+        return Automatic() if given == "auto" else resolve_likelihood(given)  # no latent ones
 
     def _kernel(self, model: Model, batch: Batch) -> KernelArguments | None:
         """Return what compiled loops need, or None for the reference engine."""
         return model.kernel_for(batch, self.engine, self._n_jobs)
 
     def draw_log_predictives(self, X: Any) -> Floats:
-        """Return the log predictive of every row under every kept draw, by the exact rule.
+        """Return the log predictive of each row under each kept draw, by the exact rule.
 
-        U is integrated out: given the assignments it is not needed to predict.
+        U is integrated out; given the assignments it is not needed for prediction.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class GibbsMixture(MixtureEstimator):
         return scores
 
     def score_samples(self, X: Any) -> Floats:
-        """Return the posterior log predictive of every row: the log of the mean over draws."""
+        """Return the posterior log predictive of each row: the log of the mean over draws."""
         log_predictives = self.draw_log_predictives(X)
         mean: Floats = logsumexp(log_predictives, axis=0) - np.log(len(log_predictives))
         return mean
@@ -210,7 +210,7 @@ class GibbsMixture(MixtureEstimator):
         Parameters
         ----------
         n_groups : int
-            Where the tree is to be best: clusters settle in so many groups.
+            Number of groups to optimise the tree for.
 
         Returns
         -------
@@ -224,12 +224,12 @@ class GibbsMixture(MixtureEstimator):
         return merge_tree(model, state, n_groups)
 
     def mean_log_likelihood(self, X: Any) -> float:
-        """Return the mean over draws of the summed log predictive: the paper's figure."""
+        """Return the mean over draws of the summed log predictive, as reported in the paper."""
         return float(self.draw_log_predictives(X).sum(axis=1).mean())
 
 
 class _Trace(NamedTuple):
-    """What is kept of a chain."""
+    """The record of a chain."""
 
     log_likelihood: list[float]
     n_clusters: list[int]

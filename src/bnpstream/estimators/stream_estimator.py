@@ -1,4 +1,4 @@
-"""What `StreamingMixture` and `DocumentMixture` share: a stream, read with scikit-learn's names."""
+"""Shared by `StreamingMixture` and `DocumentMixture`: a stream, read under scikit-learn's names."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -29,7 +29,7 @@ from bnpstream.storage.models import SavedModel, loading, model_tensors, read_mo
 SETTINGS = tuple(field.name for field in fields(Settings) if field.name != "n_jobs")
 PARAMETERS = attrgetter("prior", *SETTINGS)
 FITTED = ("n_features_in_", "feature_names_in_")
-"""Attributes of scikit-learn's that are saved."""
+"""Attributes of scikit-learn that are saved."""
 PER_ROW = {
     "labels_": "positions",
     "label_ids_": "ids",
@@ -37,11 +37,11 @@ PER_ROW = {
     "log_evidence_": "log_evidence",
     "novelty_": "novelty",
 }
-"""Attributes that describe the rows of the last call, and the fields of `Labels` they are."""
+"""Attributes that describe the rows of the last call, with their fields of `Labels`."""
 
 
 class StreamEstimator(FittedMixture):
-    """A `Stream` that absorbs rows by scikit-learn's methods."""
+    """A `Stream` that absorbs rows through scikit-learn's methods."""
 
     prefix_rows: int
     new_cluster_threshold: float | None
@@ -66,10 +66,10 @@ class StreamEstimator(FittedMixture):
     granularity: float
 
     _used: tuple[Any, ...] = ()
-    """The parameters that the stream goes by."""
+    """The parameters in effect in the stream."""
 
     def _new_encoder(self, X: Any) -> Encoder:
-        """Return the encoder of a stream that begins with X."""
+        """Return the encoder of a stream that starts with X."""
         raise NotImplementedError
 
     def _settings(self) -> Settings:
@@ -77,22 +77,22 @@ class StreamEstimator(FittedMixture):
         return Settings(**{name: getattr(self, name) for name in SETTINGS}, n_jobs=self._n_jobs)
 
     def _new_stream(self, X: Any, *, all_rows: bool) -> Stream:
-        """Return a stream that has seen nothing."""
+        """Return a new stream."""
         prior, settings = resolve_prior(self.prior), self._settings()
         return Stream(prior, self._new_encoder(X), settings, all_rows=all_rows)
 
     def check_parameters(self) -> None:
-        """Raise ValueError for a parameter that cannot be, before a row comes."""
+        """Raise ValueError for an invalid parameter, before any row arrives."""
         self._new_stream(None, all_rows=False)
 
     def _current(self, X: Any) -> Stream:
-        """Return the stream, going by the parameters as they are now."""
+        """Return the stream, with the current parameters."""
         if self._stream is None:
             return self._new_stream(X, all_rows=False)
         return self._up_to_date()
 
     def _up_to_date(self) -> Stream:
-        """Return the stream of an estimator that has one; parameters changed since take over."""
+        """Return the stream of a fitted estimator; parameters changed since then take effect."""
         stream = self._kept
         wanted = self._parameters()
         if not all(map(is_, self._used, wanted)):
@@ -104,18 +104,18 @@ class StreamEstimator(FittedMixture):
         return stream
 
     def _parameters(self) -> tuple[Any, ...]:
-        """Return all parameters that a stream goes by."""
+        """Return all parameters that affect a stream."""
         found: tuple[Any, ...] = PARAMETERS(self)
         return found
 
     def _other_likelihood(self, stream: Stream) -> Likelihood | None:
-        """Return a likelihood that was given since the last call; by default there is none."""
+        """Return a likelihood that was set since the last call; by default None."""
         return None
 
     def _check(self, stream: Stream, X: Any, sample_weight: Any, timestamps: Any) -> Checked:
-        """Return rows that can be absorbed; bad cells are complained of first, then the width.
+        """Return validated rows; errors about cells come before those about the width.
 
-        Those of a stream that has begun must have its columns.
+        Rows of a stream that has started must have its columns.
         """
         with matching_columns(self, X):
             given = stream.check(self._rows(X), sample_weight, timestamps)
@@ -145,7 +145,7 @@ class StreamEstimator(FittedMixture):
         stream.epochs = epochs + stream.epochs
         if stream.revisits:
             labels = self._relabelled(stream, X, labels)
-        self._remember(X, reset=True)  # the model stays what it was until the new one is ready
+        self._remember(X, reset=True)  # the model stays unchanged until the new one is ready
         stream.configure(stream.settings, all_rows=False)
         self._stream, self._used, self._given = stream, self._parameters(), None
         self._labels, self._recent = _without_gaps(labels), given
@@ -168,13 +168,13 @@ class StreamEstimator(FittedMixture):
         timestamps : array-like of shape (n_rows,), optional
             Times of the rows, as numbers or datetime64; `half_life` is then in the unit of the
             numbers, or in seconds. A row that arrives late is absorbed at the time of the row
-            before it. Either all rows of a stream have a time, or none.
+            before it. Either all rows of a stream have a time, or none have.
         """
         stream = self._current(X)
         given = self._check(stream, X, sample_weight, timestamps)
         try:
             stream.absorb(given)
-        finally:  # a bad row leaves no trace; interrupted, what was absorbed is kept
+        finally:  # a bad row leaves no trace; after an interrupt, rows absorbed are kept
             if self._stream is None and stream.phase is not Phase.EMPTY:
                 self._remember(X, reset=True)
                 self._stream, self._used = stream, self._parameters()
@@ -206,11 +206,11 @@ class StreamEstimator(FittedMixture):
         Parameters
         ----------
         X : array-like, sparse or data frame of shape (n_rows, n_columns), or documents
-            Every row given so far.
+            All rows given so far.
         n_passes : int
-            Largest number of sweeps.
+            Most sweeps.
         sample_weight : array-like of shape (n_rows,), optional
-            The weights that the rows were given.
+            The weights given with the rows.
         """
         stream = self._up_to_date()
         self._remember(X, reset=False)
@@ -220,26 +220,26 @@ class StreamEstimator(FittedMixture):
         self._labels, self._given = _without_gaps(labels), None
         return self
 
-    # For whoever absorbs rows elsewhere, as ``bnpstream.distributed`` does.
+    # For code that absorbs rows elsewhere, such as ``bnpstream.distributed``.
 
     def open_stream(self) -> "OpenStream":
-        """Return the stream, or one that has seen nothing, going by the parameters as they are now.
+        """Return the stream, new if there is none, with the current parameters.
 
-        It is not a copy: give it back with `take_stream` when rows have been absorbed.
+        It is not a copy: give it back with `take_stream` after absorbing rows.
         """
         face = type(self)(**self.get_params(deep=False))
         face._copy_columns(self)
         return OpenStream(face, self._current(None))
 
     def take_stream(self, opened: "OpenStream", labels: Labels | None = None) -> None:
-        """Go on with a stream that was opened, here or by a copy of this estimator.
+        """Continue with an opened stream, of this estimator or of a copy.
 
         Parameters
         ----------
         opened : OpenStream
             The stream, with the columns of its rows.
         labels : Labels, optional
-            What is said of the rows of the last call; by default nothing is.
+            Labels of the rows of the last call; by default there are none.
         """
         self._copy_columns(opened.face)
         self._labels, self._given = None if labels is None else _without_gaps(labels), None
@@ -253,11 +253,11 @@ class StreamEstimator(FittedMixture):
                 setattr(self, name, getattr(other, name))
 
     def _relabelled(self, stream: Stream, X: Any, before: Labels) -> Labels:
-        """Return labels of rows as the posterior sees them now; what was said on arrival stays."""
+        """Return labels of rows under the current posterior; evidence and novelty stay the same."""
         best, ids, shares = stream.posterior.assigned(stream.view(self._rows(X)))
         return Labels(best, ids, shares, before.log_evidence, before.novelty)
 
-    # Saving.
+    # Saving and loading.
 
     def save(self, path: str | Path) -> None:
         """Save everything to a directory: settings as JSON, arrays as safetensors, no pickle.
@@ -276,7 +276,7 @@ class StreamEstimator(FittedMixture):
 
     @classmethod
     def load(cls, path: str | Path, *, classes: Iterable[type] = ()) -> Self:
-        """Load an estimator that was saved in a directory, or the model of a run so far.
+        """Load an estimator from a directory, saved or part of a run.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class StreamEstimator(FittedMixture):
     def _name_columns(self, kind: Any, names: list[str] | None) -> None:
         """Take over the names of columns that a run knows.
 
-        Rows of a table are then expected with these names. Counts are given as matrices without.
+        Rows of a table must then have these names; counts are given as matrices without names.
         """
         if names is not None and len(names) == getattr(self, "n_features_in_", None):
             attribute = "feature_names_in_" if kind == "table" else "names_"
@@ -319,7 +319,7 @@ class StreamEstimator(FittedMixture):
 
     @classmethod
     def _of(cls, saved: SavedModel) -> Self:
-        """Return the estimator that was saved."""
+        """Return a saved estimator."""
         model = cls(**saved.settings)
         for name in FITTED:
             if (value := saved.extra(name)) is not None:
@@ -332,14 +332,14 @@ class StreamEstimator(FittedMixture):
 
 @dataclass
 class OpenStream:
-    """The stream of an estimator by itself: it takes rows as the estimator does.
+    """The stream of an estimator on its own; it takes rows as the estimator does.
 
     Parameters
     ----------
     face : StreamEstimator
         An estimator without a stream, which knows the columns of the rows.
     stream : Stream
-        The posterior, and all that it takes to go on with it.
+        The posterior and everything needed to continue.
     """
 
     face: StreamEstimator
@@ -347,7 +347,7 @@ class OpenStream:
 
     @property
     def likelihood(self) -> Likelihood:
-        """Return the likelihood as it was given: it may leave something open."""
+        """Return the likelihood as given; parameters may be unset."""
         return self.face._open_likelihood()
 
     def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
@@ -362,5 +362,5 @@ class OpenStream:
 
 
 def _without_gaps(labels: Labels) -> Labels:
-    """Return labels numbered without gaps: a cluster that is no row's likeliest has none."""
+    """Return labels without gaps: clusters that are most likely for no row are skipped."""
     return labels._replace(positions=np.unique(labels.ids, return_inverse=True)[1])

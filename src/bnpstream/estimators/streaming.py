@@ -110,9 +110,9 @@ class StreamingMixture(StreamEstimator):
         Forget: a row counts half after this many further rows or, with `timestamps`, after this
         much time, and a quarter after twice as much. Forgetting happens in 64 small steps per
         half-life, at fixed row counts or times, whatever the calls. A cluster left with less mass
-        than `prune_threshold` is retired. The prior counts what all rows still weigh. Rows in a
-        window, or of several passes, are revisited with their current weight, unless that is below
-        `prune_threshold`. None never forgets.
+        than `prune_threshold` is retired. The prior counts all rows at their current weight. Rows
+        in a window, or of several passes, are revisited with their current weight, unless that is
+        below `prune_threshold`. None never forgets.
     staleness : int
         s: absorb blocks of `block_rows` rows, s + 1 blocks in parallel, each starting from the
         posterior before the first of them. New clusters that several blocks opened for the same
@@ -229,7 +229,7 @@ class StreamingMixture(StreamEstimator):
         self._take(locals())
 
     def _open_likelihood(self) -> Likelihood:
-        """Return the likelihood as it was given: it may leave something open."""
+        """Return the likelihood as given; parameters may be unset."""
         return resolve_likelihood(self.likelihood)
 
     def _new_encoder(self, X: Any) -> Encoder:
@@ -237,18 +237,18 @@ class StreamingMixture(StreamEstimator):
         if are_texts(X):
             if self.likelihood != AUTO:
                 raise ValueError(
-                    f"X holds texts, and likelihood is {self.likelihood!r}: leave it out, or give "
-                    "counts of words, as scikit-learn's CountVectorizer makes them"
+                    f"X holds texts, but likelihood is {self.likelihood!r}: leave it out, or give "
+                    "word counts, as from scikit-learn's CountVectorizer"
                 )
             return GrowingVocabulary()
         return FixedColumns(self._open_likelihood().bound(names_of(X) or []))
 
     def _rows(self, X: Any) -> Any:
-        """Return X as an array, sparse as it is, or a list of texts."""
+        """Return X as an array, sparse if it is, or as a list of texts."""
         return list(X) if are_texts(X) else as_rows(X)
 
     def _remember(self, X: Any, *, reset: bool) -> None:
-        """Check the columns of X, and with `reset` take over their number; texts have none."""
+        """Check the columns of X; with `reset`, take over their number; texts have none."""
         if not are_texts(X):
             super()._remember(X, reset=reset)
         elif reset:
@@ -256,11 +256,11 @@ class StreamingMixture(StreamEstimator):
                 delattr(self, name)
 
     def _parameters(self) -> tuple[Any, ...]:
-        """Return all parameters that a stream goes by."""
+        """Return all parameters that affect a stream."""
         return (*super()._parameters(), self.likelihood)
 
     def _other_likelihood(self, stream: Stream) -> Likelihood | None:
-        """Return a likelihood that was given since the last call, if the posterior can go on."""
+        """Return a likelihood set since the last call, if the posterior can continue with it."""
         before = self._used[-1] if self._used else self.likelihood
         same = before is self.likelihood or (isinstance(before, str) and before == self.likelihood)
         if same or stream.phase is not Phase.RUNNING:

@@ -20,13 +20,13 @@ class Agreement(NamedTuple):
     ari: float
     """Adjusted Rand index: 0 on average for a random clustering."""
     purity: float
-    """Share of rows whose label is their cluster's commonest one."""
+    """Share of rows with the most frequent label of their cluster."""
     homogeneity: float
-    """1 where every cluster has rows of one label only."""
+    """1 if every cluster has rows of one label only."""
     completeness: float
-    """1 where all rows of a label are in one cluster."""
+    """1 if all rows of each label are in one cluster."""
     v_measure: float
-    """Harmonic mean of these two."""
+    """Harmonic mean of homogeneity and completeness."""
 
 
 def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
@@ -37,7 +37,7 @@ def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
     labels : array-like of shape (n,)
         True labels.
     clusters : array-like of shape (n,)
-        Cluster of every row.
+        Cluster of each row.
 
     Examples
     --------
@@ -57,14 +57,14 @@ def agreement(labels: ArrayLike, clusters: ArrayLike) -> Agreement:
 def majority_labels(
     labels: NDArray[np.intp], clusters: NDArray[np.intp], n_clusters: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the commonest label of every cluster and its share; -1 and nan where none is.
+    """Return the most frequent label of each cluster and its share; -1 and nan if empty.
 
     Parameters
     ----------
     labels, clusters : ndarray of shape (n,)
         Whole numbers from 0.
     n_clusters : int
-        Number of clusters, empty ones included.
+        Number of clusters, including empty ones.
 
     Examples
     --------

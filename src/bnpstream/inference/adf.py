@@ -11,7 +11,7 @@ from bnpstream.mixture import KernelArguments, MixtureState, Model, SiteBuffer
 __all__ = ["Record", "Response", "Settings", "init", "respond", "run"]
 
 ENTRIES_PER_ROW = 64
-"""Responsibilities of a row that there is room for at first; what is not used costs nothing."""
+"""Responsibilities per row that there is space for at first; unused space costs nothing."""
 
 
 def init(model: Model, n_statistics: int) -> MixtureState:
@@ -27,14 +27,14 @@ def run(
     kernel: KernelArguments | None = None,
     ticks: Ticks | None = None,
 ) -> Iterator[Record]:
-    """Absorb every row of a batch in order, yielding a record now and then.
+    """Absorb the rows of a batch in order, yielding a record now and then.
 
     Parameters
     ----------
     model, state, batch, settings, kernel
-        As in `visit`; the rows' contributions are not kept.
+        As in `visit`; the contributions of the rows are not kept.
     ticks : Ticks, optional
-        When the rows so far fade.
+        When earlier rows fade.
     """
     n = len(batch)
     old, new = SiteBuffer(n, 0), SiteBuffer(n, ENTRIES_PER_ROW * n + state.n_clusters + 1)

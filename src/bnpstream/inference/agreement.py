@@ -1,16 +1,17 @@
 """Which groups of vectors are real: those on which two views of a row agree.
 
-Columns are parted in two halves, and each half of a row points to a group by itself. Where groups
-are real, both point to the same one; where a group is a splinter, it is chance which of its like
-each points to; and where a group holds parts of several, neither half points to it clearly. The
-agreement is the mutual information of the two labels, relative to their entropy, with what chance
-gives taken off both (Vinh, Epps and Bailey 2010). A row is compared with its own group without it.
+Columns are divided into two halves, and each half of a row points to a group by itself. If groups
+are real, both point to the same one; if a group is a splinter, it is chance which of several
+similar groups each points to; and if a group mixes parts of several, neither half clearly points to
+it. The agreement is the mutual information of the two labels, relative to their entropy, with the
+value by chance subtracted from both (Vinh, Epps and Bailey 2010). A row is compared with its own
+group without it.
 
-Views confirm groups that are found otherwise, or they say themselves how far to join: from the
+Views confirm groups found in another way, or they decide themselves how far to join: from the
 finest level on, groups are joined as long as views agree hardly less than at any finer level. So
-the first natural level counts, not the clearest: that may be the themes of topics. Groups far apart
-are clear at any level: where views agree on nearly every row, what they say in common may hardly
-become less either.
+the first natural level counts, not the clearest, which may be the themes of topics. Groups far
+apart are clear at any level: if views agree on nearly every row, their mutual information must
+hardly decrease either.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,19 +23,19 @@ from scipy.special import gammaln, xlogy
 from bnpstream.kernels.arrays import Floats, Integers
 
 DOUBT = 1.0 / 6.0
-"""Views may agree less than at a finer level by this share of a (1 - a), a being the agreement."""
+"""Views may agree less than at a finer level by this share of a (1 - a), with agreement a."""
 SURE, LOSS = 0.95, 0.02
-"""Where views agree so much, this share of what they say in common may be lost by joining."""
+"""If views agree this much, joining may lose this share of their mutual information."""
 CLEAR = 0.7
-"""Views that agree so much confirm groups that are found otherwise."""
+"""Views that agree this much confirm groups found in another way."""
 CHANCE = 0.05
-"""Views that agree less than this, at all levels, know no groups."""
+"""Views that agree less than this at all levels know no groups."""
 STEP = 1.12
-"""By what numbers of groups differ that are looked at."""
+"""Ratio of successive numbers of groups that are tried."""
 SPLITS = (1, 2)
-"""Columns are parted by turns of so many."""
+"""Columns alternate between the views in runs of these lengths."""
 LEAST = 1.5
-"""Mass that a group has at least if there is anything in it besides the row."""
+"""Least mass of a group that contains anything besides the row."""
 
 Joins = Sequence[tuple[int, int, float]]
 
@@ -44,17 +45,17 @@ def natural_number(
 ) -> int:
     """Return the first of some descending numbers of groups that views confirm, or their own.
 
-    Where views agree on nearly every row at the finest level, groups are far apart: coarser ones
-    are confirmed as well, and views say by themselves how far to join.
+    If views agree on nearly every row at the finest level, groups are far apart: coarser ones are
+    confirmed as well, and views decide by themselves how far to join.
 
     Parameters
     ----------
     rows : ndarray of shape (n, D)
-        Some rows, from the centre.
+        Some rows, relative to the centre.
     masses : ndarray of shape (K,)
-        Of clusters.
+        Masses of clusters.
     sums : ndarray of shape (K, D)
-        Of the rows of clusters, from the centre.
+        Sums of the rows of clusters, relative to the centre.
     joins : sequence of (i, j, square)
         Group j becomes part of group i, from K groups to one.
     peaks : sequence of int
@@ -70,7 +71,7 @@ def natural_number(
 
 
 def _agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> int:
-    """Return how many groups are left where views no longer agree on fewer."""
+    """Return the number of groups below which views no longer agree."""
     numbers = _numbers(masses.size)
     best, most, found = 0.0, 0.0, 1
     levels = _agreements(rows, masses, sums, joins, numbers)
@@ -89,7 +90,7 @@ def _agreed_number(rows: Floats, masses: Floats, sums: Floats, joins: Joins) -> 
 def _agreements(
     rows: Floats, masses: Floats, sums: Floats, joins: Joins, numbers: Sequence[int]
 ) -> Iterator[tuple[float, float]]:
-    """Yield agreement and mutual information of views for every number, means over `SPLITS`."""
+    """Yield agreement and mutual information of views for each number, averaged over `SPLITS`."""
     own, levels = _own(rows, sums), []
     for turn in SPLITS:
         half = np.arange(rows.shape[1]) // turn % 2 == 0
@@ -102,7 +103,7 @@ def _agreements(
 
 
 def _numbers(K: int) -> list[int]:
-    """Return the numbers of groups that are looked at, from K to one."""
+    """Return the numbers of groups to try, from K to one."""
     found = [K]
     while found[-1] > 1:
         found.append(min(found[-1] - 1, int(found[-1] / STEP)))
@@ -117,7 +118,7 @@ def _own(rows: Floats, sums: Floats) -> Integers:
 
 
 class View:
-    """Some columns of rows and groups: which group each row points to most."""
+    """Some columns of rows and groups, and the group that each row points to most."""
 
     def __init__(self, rows: Floats, sums: Floats) -> None:
         self._products, self._groups = sums @ rows.T, sums @ sums.T
@@ -130,14 +131,14 @@ class View:
         self._groups[:, i] += self._groups[:, j]
 
     def labels(self, alive: Integers, own: Integers, alone: NDArray[np.bool_]) -> Integers:
-        """Return the place in `alive` of each row's group; its own is taken without it.
+        """Return the position in `alive` of each row's group; its own is taken without it.
 
         Parameters
         ----------
         alive : ndarray of shape (J,)
             Groups.
         own : ndarray of shape (n,)
-            The place of each row's own.
+            Position of each row's own group.
         alone : ndarray of shape (n,)
             Whether nothing else is in it.
         """
@@ -156,7 +157,7 @@ class View:
 def _levels(
     views: Sequence[View], masses: Floats, own: Integers, joins: Joins, numbers: Sequence[int]
 ) -> Iterator[tuple[Integers, ...]]:
-    """Yield the labels of rows in both views, for every number of groups."""
+    """Yield the labels of rows in both views, for each number of groups."""
     K = masses.size
     group, left = np.arange(K), K
     for J in numbers:
@@ -196,9 +197,9 @@ def mutual_information(a: Integers, b: Integers) -> tuple[float, float, list[Int
 
 
 def _by_chance(sizes: Integers, others: Integers, n: int) -> float:
-    """Return the mean mutual information of labels of these sizes that have nothing in common.
+    """Return the mean mutual information of independent labels with these sizes.
 
-    How many rows two groups share is hypergeometric.
+    The number of rows that two groups share is hypergeometric.
     """
     log_factorials = gammaln(np.arange(n + 1) + 1.0)
     (x, n_x), (y, n_y) = (np.unique(s, return_counts=True) for s in (sizes, others))

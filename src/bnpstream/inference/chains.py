@@ -1,4 +1,4 @@
-"""Where a chain of hard assignments stands."""
+"""The state of a chain of hard assignments."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from bnpstream.mixture.model import require_plain
 
 
 class Chain(NamedTuple):
-    """Where a chain stands: hard assignments, their totals, and log U."""
+    """The state of a chain: hard assignments, their totals, and log U."""
 
     assignments: Integers
-    """(n,): slot of every row."""
+    """(n,): slot of each row."""
     state: MixtureState
     """Totals of the assignments; `state.auxiliary` is log U."""
 
@@ -35,7 +35,7 @@ def chain_at(model: Model, batch: Batch, assignments: Integers, auxiliary: float
     rows = np.arange(len(batch))
     members = csr_array((np.ones(len(batch)), (rows, assignments)), (len(batch), counts.size))
     statistics = batch.weighted_sums(members)
-    # Occupied for certain: the log vacancy is as low as one row with q = 1 makes it.
+    # Certainly occupied: the log vacancy is as low as a single row with q = 1 makes it.
     state.rebuild(statistics, counts, np.full(counts.size, -np.inf))
     state.auxiliary = auxiliary
     return Chain(assignments.copy(), state)

@@ -1,6 +1,6 @@
 """Convergence of Markov chains: R-hat and the effective sample size of Vehtari et al. (2021).
 
-Chains are cut in halves, and values are replaced by normal scores of their ranks.
+Chains are halved, and values are replaced by normal scores of their ranks.
 """
 
 import numpy as np
@@ -32,11 +32,11 @@ def rhat(draws: Floats) -> float:
 
 
 def effective_size(draws: Floats) -> float:
-    """Return how many independent draws would tell as much about the centre.
+    """Return the number of independent draws that would tell as much about the centre.
 
     With rho_t the autocorrelation at lag t, pooled over chains, this is n / (1 + 2 sum_t rho_t).
-    The sum ends where two neighbouring terms are no longer positive together, and pairs of terms
-    are made to fall (Geyer 1992).
+    The sum ends where the sum of two neighbouring terms is no longer positive, and sums of pairs
+    are made non-increasing (Geyer 1992).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def effective_size(draws: Floats) -> float:
     within = covariances[0] * n / (n - 1)
     rho = 1.0 - (within - covariances) / (covariances[0] + scores.mean(axis=1).var(ddof=1))
     rho[0] = 1.0
-    last = max(0, (n - 3) // 2)  # the longest lags are left out: few draws are so far apart
+    last = max(0, (n - 3) // 2)  # the longest lags are left out, because few draws are so far apart
     pairs = rho[: 2 * last + 2].reshape(-1, 2).sum(axis=1)
     ends = np.flatnonzero(pairs <= 0.0)
     kept = int(ends[0]) if ends.size else last
@@ -70,7 +70,7 @@ def effective_size(draws: Floats) -> float:
 
 
 def _halves(draws: Floats) -> Floats:
-    """Return first and second halves as chains; of an odd number, the middle draw is left out."""
+    """Return first and second halves as chains, without the middle draw of an odd number."""
     half = draws.shape[1] // 2
     return np.vstack((draws[:, :half], draws[:, -half:]))
 
@@ -83,7 +83,7 @@ def _scores(values: Floats) -> Floats:
 
 
 def _ratio(chains: Floats) -> float:
-    """Return the root of the pooled variance over that within chains."""
+    """Return the root of the pooled variance divided by that within chains."""
     n, within = chains.shape[1], chains.var(axis=1, ddof=1).mean()
     if within == 0.0:
         return float("nan")

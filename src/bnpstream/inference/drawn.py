@@ -1,10 +1,10 @@
-"""Rows drawn from clusters stand for rows that are out of sight.
+"""Rows drawn from clusters, in place of rows that are no longer available.
 
-The log odds of one cluster against two lack something if they are taken from summed statistics
-alone: two clusters that overlap share rows, and which of the two a row is in is worth the entropy
-of that choice. Without it clusters that overlap look like one. What rows shared is not kept, but a
-posterior says what to expect: rows are drawn from every cluster, as many as its mass asks for, and
-`merge_all` reads their responsibilities as it reads those of rows that it has.
+The log odds of one cluster against two lack a term if they are computed from summed statistics
+alone: two clusters that overlap share rows, and the choice between the two is worth its entropy.
+Without it, clusters that overlap look like one. What rows shared is not kept, but a
+posterior says what to expect: rows are drawn from each cluster, in proportion to its mass, and
+`merge_all` uses their responsibilities like those of real rows.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from bnpstream.likelihoods import Batch
 from bnpstream.mixture import KernelArguments, MixtureState, Model, SiteBuffer, log_joint
 
 DRAWS, DRAWN_CELLS = 2048, 1_000_000
-"""Rows drawn in all, and (row, statistic) cells of these, if that is fewer; at most one row more
-per cluster. The entropy of a choice is below .7 nats a row: the mean of 2048 is known to some
-hundredth. Where rows have many columns, few are shared at all."""
+"""Most rows drawn in all, and (row, statistic) cells of these; at most one row more per cluster.
+The entropy of a choice is below .7 nats per row: 2048 rows give its mean to about one hundredth.
+If rows have many columns, few are shared at all."""
 LEAST_SHARE = 1e-4
-"""Shares of a row below this, relative to the largest, are none."""
+"""Shares of a row below this, relative to the largest, count as zero."""
 SCORED_CELLS = 4_000_000
-"""(row, cluster) scores held at a time: 32 MB."""
+"""Most (row, cluster) scores held at a time: 32 MB."""
 
 KernelFor = Callable[[Model, Batch], KernelArguments | None]
 
@@ -45,9 +45,9 @@ def drawn_sites(
     Returns
     -------
     sites : SiteBuffer
-        Responsibilities of the clusters for every row drawn.
+        Responsibilities of the clusters for each row drawn.
     weights : ndarray of shape (rows,)
-        How many rows of the stream each stands for.
+        Number of rows of the stream that each stands for.
     """
     K, masses = state.n_clusters, state.masses
     n_draws = min(DRAWS, DRAWN_CELLS // state.n_statistics)

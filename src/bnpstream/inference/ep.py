@@ -14,21 +14,21 @@ from bnpstream.mixture.sites import totals
 
 
 class Epoch(NamedTuple):
-    """What one sweep did."""
+    """Result of a sweep."""
 
     n_rows: int
     change: float
     """Mean over rows of half the summed change of their responsibilities: 0 at a fixed point."""
     log_predictive: float
-    """Sum of the log predictives of every row given the others."""
+    """Sum of the log predictives of each row given the others."""
     n_clusters: int
     drift: float
     """Largest difference between the totals and the sum of the sites before they are rebuilt; nan
-    where some rows have no site any more."""
+    if some rows no longer have a site."""
     events: list[Event]
 
     def settled(self, tolerance: float) -> bool:
-        """Return whether nothing moved but within the tolerance, and no cluster came or went."""
+        """Return whether the change is within the tolerance, and no cluster was born or died."""
         return self.change <= tolerance and not self.events
 
 
@@ -52,12 +52,12 @@ def sweep(
     new = SiteBuffer(len(batch))
     try:
         records = list(visit(model, state, batch, sites, new, settings, kernel))
-    finally:  # interrupted, the rows not reached keep the sites they had
+    finally:  # after an interrupt, rows not reached keep their sites
         if new.n_visited < len(batch):
             new.extend(sites.part(new.n_visited))
         sites.replace(new)
     drift = np.nan
-    # Where the sites are all there is, the totals are their sum: subtraction drift ends here.
+    # If there is nothing but the sites, the totals are their sum: this ends subtraction drift.
     if state.n_observations == len(batch):
         rebuilt = totals(sites, batch, state.n_clusters)
         drift = _largest_difference(state, *rebuilt)
@@ -78,7 +78,7 @@ Sweep = Callable[[Model, MixtureState, Batch, SiteBuffer, Settings, KernelArgume
 def _largest_difference(
     state: MixtureState, statistics: Any, masses: Floats, log_vacancy: Floats
 ) -> float:
-    """Return how far the totals of any cluster are from these."""
+    """Return the largest difference between the totals of any cluster and these."""
     others = (masses - state.masses, log_vacancy - state.log_vacancy)
     differences = [float(np.abs(difference).max(initial=0.0)) for difference in others]
     return max(state.distance(statistics), *differences)
@@ -96,14 +96,14 @@ def run(
     tolerance: float = 0.0,
     sweep: Sweep = sweep,
 ) -> Iterator[Epoch]:
-    """Sweep until responsibilities move by no more than `tolerance` on average.
+    """Sweep until responsibilities change by no more than `tolerance` on average.
 
     Parameters
     ----------
     model, state, batch, sites, settings, kernel
         As in `sweep`.
     n_sweeps : int
-        Sweeps at most.
+        Most sweeps.
     tolerance : float
         Stop after a sweep whose `change` is not larger and in which no cluster was born or died.
     sweep : callable

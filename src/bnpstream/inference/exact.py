@@ -1,4 +1,4 @@
-"""The exact posterior of a few rows, by summing over every set partition."""
+"""The exact posterior of a few rows, by summing over all set partitions."""
 
 from functools import cache
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class ExactPosterior(NamedTuple):
     log_probabilities: Floats
     """(P,): normalised."""
     log_evidence: float
-    """log p(x_1..x_n), log h(x) included."""
+    """log p(x_1..x_n), including log h(x)."""
 
 
 def run(model: Model, batch: Batch) -> ExactPosterior:
@@ -74,7 +74,7 @@ def run(model: Model, batch: Batch) -> ExactPosterior:
 
 
 def log_predictive(model: Model, batch: Batch, posterior: ExactPosterior, new: Batch) -> Floats:
-    """Return the exact log predictive of new rows, each given the rows of `batch` only.
+    """Return the exact log predictive of new rows, each given only the rows of `batch`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def log_predictive(model: Model, batch: Batch, posterior: ExactPosterior, new: B
     Returns
     -------
     log_predictive : ndarray of shape (len(new),)
-        log h(x) included.
+        Including log h(x).
     """
     scores = np.empty((len(posterior.partitions), len(new)))
     for p, partition in enumerate(posterior.partitions):

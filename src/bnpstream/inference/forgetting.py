@@ -1,8 +1,8 @@
-"""Forgetting: rows count for less and less, half as much after every half-life.
+"""Forgetting: rows count less and less, half as much after each half-life.
 
 At fixed row counts, or at fixed times, everything that rows have added is multiplied by one factor:
-statistics, masses, log vacancies, and with them n of the prior's rule and E[K']. A row that the
-window holds counts for that much less too, so the posterior stays the weighted sum of the sites.
+statistics, masses, log vacancies, and with them n of the prior's rule and E[K']. A row in the
+window is down-weighted by the same factor, so the posterior remains the weighted sum of the sites.
 Clusters that have become too light are retired.
 """
 
@@ -18,9 +18,9 @@ from bnpstream.mixture import Event, MixtureState, Model
 from bnpstream.mixture.window import Window
 
 TICKS, FIRST_TICKS = 8, 64
-"""Steps of a half-life, 8.3 % each; those of streams that were saved without their number."""
+"""Steps per half-life, 8.3 % each; and those of streams saved without their number."""
 LAST = 2**62
-"""Ticks at most: more than any whole number of a double's range needs."""
+"""Most ticks: more than the whole numbers in the range of a double need."""
 
 
 @dataclass
@@ -30,14 +30,14 @@ class Clock:
     Parameters
     ----------
     half_life : float
-        Rows, or time, after which a row counts for half.
+        Rows, or time, after which a row counts half.
     by_time : bool
-        Whether it is time.
+        Whether it is a time.
     origin : float
-        Row count or time from which ticks are counted.
+        Row count or time at which ticks start.
     per_half_life : int
-        Ticks in a half-life. After so many, what has become nothing is cleared away, and the bounds
-        of the screen are lowered: bounds that are too high by an octave cost less than that does.
+        Ticks per half-life. After each half-life, negligible statistics are cleared and the bounds
+        of the screen are lowered; bounds that are an octave too high cost less than lowering them.
     n_ticks : int
         Ticks so far.
     """
@@ -50,26 +50,26 @@ class Clock:
 
     @property
     def interval(self) -> float:
-        """Return the rows or the time between two ticks."""
+        """Return the number of rows or the time between two ticks."""
         interval = self.half_life / self.per_half_life
         return interval if self.by_time else max(1.0, float(round(interval)))
 
     @property
     def factor(self) -> float:
-        """Return what a tick leaves."""
+        """Return the factor of a tick."""
         return float(0.5 ** (self.interval / self.half_life))
 
     def ticks(self, n_before: int, n_rows: int, stamps: Floats | None) -> "Ticks":
-        """Return the ticks that come before each of some rows; the clock does not move so far.
+        """Return the ticks before each of some rows, without moving the clock.
 
         Parameters
         ----------
         n_before : int
             Rows absorbed so far.
         n_rows : int
-            Rows to come.
+            Number of these rows.
         stamps : ndarray of shape (n_rows,) or None
-            Their times. A row that comes late has the time of those before it.
+            Their times. A row that comes late has the time of the row before it.
         """
         at = np.arange(n_before, n_before + n_rows) if stamps is None else stamps
         passed = np.clip(np.floor((at - self.origin) / self.interval), self.n_ticks, LAST)
@@ -77,11 +77,11 @@ class Clock:
 
 
 class Ticks(NamedTuple):
-    """When the clock ticks while some rows come."""
+    """When the clock ticks while some rows arrive."""
 
     clock: Clock
     reached: Integers
-    """(n,): ticks before each row, from the start of the stream on."""
+    """(n,): ticks before each row, since the start of the stream."""
 
     def part(self, start: int, stop: int) -> "Ticks":
         """Return the ticks of rows start..stop-1."""
@@ -89,11 +89,11 @@ class Ticks(NamedTuple):
 
     @property
     def places(self) -> Integers:
-        """Return the rows, but for the first, before which it ticks."""
+        """Return the rows, except the first, before which it ticks."""
         return np.flatnonzero(np.diff(self.reached)) + 1
 
     def room(self, i: int) -> int:
-        """Return how many rows, row i the first, come before it ticks again."""
+        """Return the number of rows, from row i on, before it ticks again."""
         return int(np.searchsorted(self.reached, self.reached[i], side="right")) - i
 
     def before(
@@ -104,18 +104,18 @@ class Ticks(NamedTuple):
         settings: Settings,
         window: Window | None = None,
     ) -> list[Event]:
-        """Let the clock tick as often as it does before row i; return which clusters retired.
+        """Let the clock tick as often as it must before row i; return the clusters retired.
 
         Parameters
         ----------
         i : int
-            The row, which is absorbed next.
+            The row to be absorbed next.
         model, state
             The posterior; changed in place.
         settings : Settings
-            A cluster with less than `least_mass` is retired.
+            Clusters with less than `least_mass` are retired.
         window : Window, optional
-            The rows that can be revisited; those left with less than that are frozen.
+            The rows that can be revisited; rows with less weight than that are frozen.
         """
         clock, now = self.clock, int(self.reached[i])
         due, thinned = now - clock.n_ticks, clock.n_ticks // clock.per_half_life

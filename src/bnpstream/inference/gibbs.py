@@ -17,13 +17,13 @@ __all__ = ["Chain", "Draw", "chain_at", "draw_auxiliary", "init", "run", "sweep"
 
 
 class Draw(NamedTuple):
-    """One sweep's outcome."""
+    """Result of a sweep."""
 
     assignments: Integers
     auxiliary: float
     n_clusters: int
     log_likelihood: float
-    """log p(x | assignments), log h(x) included."""
+    """log p(x | assignments), including log h(x)."""
 
 
 def sweep(
@@ -33,7 +33,7 @@ def sweep(
     uniforms: Floats,
     kernel: KernelArguments | None = None,
 ) -> None:
-    """Reassign every row given all others and U, in order.
+    """Reassign each row given all others and U, in order.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def sweep(
     batch : Batch
         The rows.
     uniforms : ndarray of shape (n,)
-        One number in [0, 1) a row: both engines follow the same path.
+        One number in [0, 1) per row, so that both engines follow the same path.
     kernel : KernelArguments or None
         For the compiled engine; None for the reference.
     """
@@ -84,10 +84,10 @@ def sweep(
 
 
 def draw_auxiliary(prior: Prior, counts: Floats, start: float, rng: np.random.Generator) -> float:
-    """Draw log U given the cluster sizes by slice sampling; `start` where there is no U.
+    """Draw log U given the cluster sizes by slice sampling; `start` if there is no U.
 
     Stepping out and shrinking (Neal 2003) leaves the exact conditional invariant. The density is
-    log-concave, so whatever lies around both ends of a slice holds all of it: steps may grow.
+    log-concave, so an interval around both ends of a slice contains all of it: steps may grow.
     """
     log_density = prior.auxiliary_log_density(counts)
     if log_density is None:
@@ -124,7 +124,7 @@ def run(
     n_sweeps: int,
     n_moves: int = 0,
 ) -> Iterator[Draw]:
-    """Run one chain from all rows in one cluster, yielding every sweep's outcome.
+    """Run one chain from all rows in one cluster, yielding the result of each sweep.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def run(
     n_sweeps : int
         Sweeps.
     n_moves : int
-        Splits or merges proposed before every sweep, given the same U.
+        Splits or merges proposed before each sweep, given the same U.
     """
     chain = init(model, batch)
     log_base = float(batch.log_base.sum())

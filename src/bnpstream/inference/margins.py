@@ -1,17 +1,17 @@
-"""Topics of vectors: clusters joined by their means, to where rows are clearly in one of them.
+"""Topics of vectors: clusters joined by their means, as long as rows clearly belong to one of them.
 
-Every cluster has a mass n_k and a mean x_k, that of its rows; g is the mean of all rows. Clusters
-are joined two at a time, those first that cost least variance between groups (Ward 1963). A group
-has a direction u_j, from g to its mean. How clear a grouping is says the *margin*, the mean over
-rows of
+Each cluster has a mass n_k and the mean x_k of its rows; g is the mean of all rows. Clusters are
+joined two at a time, starting with the pair that costs least variance between groups (Ward 1963). A
+group has a direction u_j, from g to its mean. The *margin* measures how clear a grouping is: the
+mean over rows of
 
     (x - g) . u_own - max(0, the largest (x - g) . u_j of another group):
 
 how much more a row points to its own group than to the next, or to none. Splinters of one group
-point where it points, which costs margin; groups that differ, joined, point nowhere, which costs
-more. So the margin has a peak where groups are natural, and another where these are joined to
-themes. Where there are only clusters, topics are where it is largest. Where rows are at hand,
-topics are the finest peak that these confirm, or else what rows say by themselves
+point in the same direction, which costs margin; different groups, when joined, point nowhere, which
+costs more. So the margin has a peak where groups are natural, and another where these are joined
+into themes. If only clusters are available, topics are at the largest margin. If rows are
+available, topics are the finest peak that these confirm, or else what rows say by themselves
 (`inference.agreement`). Then clusters move to the direction that they point to most, a few times.
 """
 
@@ -23,9 +23,9 @@ from bnpstream.inference.agreement import Joins, natural_number
 from bnpstream.kernels.arrays import Floats, Integers
 
 MOST_MEANS = 2048
-"""Clusters that are joined two at a time, at most: the heaviest. Others have the best topic."""
+"""Most clusters that are joined two at a time: the heaviest. Others get the best topic."""
 ALL_UP_TO, STEP = 64, 1.03
-"""Numbers of groups up to which all are looked at, and by what others differ at least."""
+"""Numbers of groups up to which all are tried, and the least ratio between larger ones."""
 DIP = 0.8
 """Between two peaks the margin falls to this share of the finer one."""
 SWEEPS = 4
@@ -53,7 +53,7 @@ def directions_of(
     factor: float,
     rows: Floats | None = None,
 ) -> Directions:
-    """Return the topics of clusters, the heaviest first.
+    """Return the topics of clusters, heaviest first.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def directions_of(
     means : ndarray of shape (K, D)
         x_k.
     n_topics : int, optional
-        Topics wanted; by default as many as margin and `rows` ask for, times `factor`.
+        Topics wanted; by default the number that margin and `rows` suggest, times `factor`.
     factor : float
         See `n_topics`.
     rows : ndarray of shape (n, D), optional
@@ -84,7 +84,7 @@ def directions_of(
     for _ in range(SWEEPS):
         units = _units(sums, groups)
         moved = np.argmax(sums @ units.T, axis=1)
-        if np.unique(moved).size < len(units):  # a group would be left without a cluster
+        if np.unique(moved).size < len(units):  # otherwise a group would lose all its clusters
             break
         groups = moved
     found = Directions(centre, _units(sums, groups))
@@ -104,7 +104,7 @@ def _units(sums: Floats, groups: Integers) -> Floats:
 
 
 def _cut(joins: Joins, K: int, n_groups: int) -> Integers:
-    """Return the group of every cluster where so many are left, numbered without gaps."""
+    """Return the group of each cluster when this many are left, numbered without gaps."""
     groups = np.arange(K)
     for i, j, _ in joins[: max(0, K - n_groups)]:
         groups[groups == j] = i
@@ -112,7 +112,7 @@ def _cut(joins: Joins, K: int, n_groups: int) -> Integers:
 
 
 def _peaks(products: Floats, joins: Joins) -> list[int]:
-    """Return the numbers of groups where the margin has a peak above all finer ones, descending."""
+    """Return the numbers of groups at which the margin peaks above all finer ones, descending."""
     K = len(products)
     best, looked, rises, peaks = -np.inf, 2 * K, False, list[int]()
     pointing, alive, own = products, np.ones(K, np.bool_), np.arange(K)
@@ -137,16 +137,16 @@ def _peaks(products: Floats, joins: Joins) -> list[int]:
 
 
 def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
-    """Return the margin of groups, times all rows.
+    """Return the margin of groups, times the number of rows.
 
     Parameters
     ----------
     pointing : ndarray of shape (J, K)
-        Products of the groups' sums with those of clusters. Changed.
+        Products of the sums of groups with those of clusters. Modified.
     squares : ndarray of shape (J,)
-        Of the groups' sums.
+        Squared sums of the groups.
     own : ndarray of shape (K,)
-        The group of every cluster.
+        The group of each cluster.
     """
     lengths = np.sqrt(np.maximum(squares, 0.0))
     pointing /= np.where(lengths > 0.0, lengths, np.inf)[:, None]
@@ -157,10 +157,10 @@ def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
 
 
 def _joins(masses: Floats, products: Floats) -> Joins:
-    """Return the joins of Ward's rule from all clusters to one, the cheapest first.
+    """Return the joins of Ward's rule from all clusters to one, cheapest first.
 
-    Each is two groups, named by the first cluster in them, and the square of their sum. Groups
-    that are each other's nearest are joined as they are found, in a chain of ever nearer ones: a
+    Each is two groups, named by their first clusters, and the square of their sum. Groups that are
+    each other's nearest are joined as they are found, in a chain of ever nearer ones: a
     join brings no other two groups nearer, so these are the joins of the rule (Murtagh 1983).
     """
     K, sizes, groups = masses.size, masses.copy(), products.copy()
@@ -181,7 +181,7 @@ def _joins(masses: Floats, products: Floats) -> Joins:
             chain.append(nearest)
             continue
         i, j = sorted((chain.pop(), chain.pop()))
-        price = max(float(cost[j if i == top else i]), cost_of[i], cost_of[j])  # but for rounding
+        price = max(float(cost[j if i == top else i]), cost_of[i], cost_of[j])  # up to rounding
         squares[i] = max(squares[i] + squares[j] + 2.0 * groups[i, j], 0.0)
         groups[i] += groups[j]
         groups[:, i] += groups[:, j]

@@ -1,9 +1,9 @@
-"""Which new clusters of different partitions are the same: an assignment problem.
+"""Matches new clusters of different partitions: an assignment problem.
 
 Partitions that started from the same posterior may each have opened a cluster for the same rows.
-The log odds of one cluster against two, likelihood and prior, say what it is worth to take two for
-one; to leave a cluster alone is worth nothing. No two clusters of one partition are taken for one.
-The best of all such choices is found by the Hungarian method (Campbell, Straub, Fisher & How,
+The log odds of one cluster against two, from likelihood and prior, are the gain of matching two
+clusters; leaving a cluster unmatched gains nothing. Two clusters of one partition are never
+matched. The best set of matches is found by the Hungarian method (Campbell, Straub, Fisher & How,
 *Streaming, Distributed Variational Inference for Bayesian Nonparametrics*, NIPS 2015).
 """
 
@@ -19,11 +19,11 @@ from bnpstream.likelihoods import plus
 from bnpstream.mixture import MixtureState, Model
 
 ALONE = -1
-"""A new cluster that is none of those there."""
+"""A new cluster without a match."""
 
 
 class ClusterRows(NamedTuple):
-    """Clusters out of a posterior: a row each."""
+    """Clusters outside a posterior: one row each."""
 
     ids: Integers
     statistics: Any
@@ -76,12 +76,12 @@ class ClusterRows(NamedTuple):
 
 
 def assign(odds: Floats) -> Integers:
-    """Return the column that every row is matched with, or `ALONE`.
+    """Return the column that each row is matched with, or `ALONE`.
 
     Parameters
     ----------
     odds : ndarray of shape (new, there)
-        What each match is worth; none is worth 0.
+        Gain of each match; no match gains 0.
 
     Examples
     --------
@@ -99,16 +99,16 @@ def assign(odds: Floats) -> Integers:
 
 
 def match(model: Model, posterior: MixtureState, there: ClusterRows, new: ClusterRows) -> Integers:
-    """Return for every new cluster the id of the one there that it is, or `ALONE`.
+    """Return, for each new cluster, the id of its match among those there, or `ALONE`.
 
     Parameters
     ----------
     model : Model
         Prior and likelihood.
     posterior : MixtureState
-        Its E[K'] and U are those of the prior's odds.
+        E[K'] and U of the prior's odds are those of this posterior.
     there, new : ClusterRows
-        Those that others may be, and these others, of which no two are the same.
+        Clusters to match with, and new ones, no two of which are the same.
     """
     if there.ids.size == 0 or new.ids.size == 0:
         return np.full(new.ids.size, ALONE, np.int64)

@@ -1,4 +1,4 @@
-"""Merging clusters that the model itself would rather have as one."""
+"""Merges clusters that the model itself would rather have as one."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -21,12 +21,12 @@ from bnpstream.mixture.state import log_vacancy_of
 EVEN_ODDS = 0.0
 """Log odds above which the model would rather have one cluster than two."""
 SCORED_CELLS = 4_000_000
-"""(pair, statistic) cells held at a time: 32 MB."""
+"""Most (pair, statistic) cells held at a time: 32 MB."""
 PAIRS_HELD = 2**16
-"""Pairs of a row's clusters held at a time: what is computed of them stays in the processor's
+"""Most pairs of a row's clusters held at a time, so that their values stay in the processor's
 cache."""
 NEARLY = 0.01
-"""Nats by which odds that are nearly right may be off, and more: they are within a thousandth."""
+"""Margin of error, in nats, of approximate odds, which are accurate to a thousandth."""
 
 
 class Pairs(NamedTuple):
@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
     slots: Integers
     """(2, P), the smaller slot first."""
     entropy: Floats
-    """(P,): what the rows' choice between the two is worth, lost in a merge."""
+    """(P,): entropy of the rows' choice between the two, lost in a merge."""
     log_vacancy: Floats
     """(P,): log vacancy of the joint cluster."""
 
@@ -55,19 +55,19 @@ def merge_all(
     model, state
         The posterior; changed in place.
     sites : SiteBuffer
-        Recent rows' responsibilities: a pair is a candidate if it shares one of them. They
+        Responsibilities of recent rows: a pair is a candidate if it shares one of them. They
         follow the merges.
     threshold : float
         Log odds that a merge must exceed.
     fading : ndarray of shape (rows,), optional
-        What forgetting has left of every row.
+        Weight of each row after forgetting.
     apart : iterable of pairs of int, optional
-        Ids of clusters that stay apart: those that a split has just made.
+        Ids of clusters that stay apart, because a split has just made them.
 
     Returns
     -------
     events : list of Event
-        One a merge: the heavier cluster survives.
+        One per merge: the heavier cluster survives.
     """
     events: list[Event] = []
     kept_apart = [set(pair) for pair in apart]
@@ -82,7 +82,7 @@ def merge_all(
             pair = set(ids[:, p].tolist())
             if pair in kept_apart:
                 continue
-            if taken.isdisjoint(pair):  # odds of what has changed are looked up anew
+            if taken.isdisjoint(pair):  # odds of changed clusters are computed again
                 taken.update(pair)
                 winner, loser = ids[:, p] if masses[0, p] >= masses[1, p] else ids[::-1, p]
                 events.append(join_into(state, [sites], winner, loser, pairs.log_vacancy[p]))
@@ -91,7 +91,7 @@ def merge_all(
 
 
 def shared_pairs(state: MixtureState, sites: SiteBuffer, fading: Floats | None = None) -> Pairs:
-    """Return every pair of clusters with a row in common."""
+    """Return all pairs of clusters with a row in common."""
     K, matrix = state.n_clusters, sites.matrix(state.n_clusters)
     shares, vacancy, sizes = matrix.data, log_vacancy_of(matrix.data), np.diff(matrix.indptr)
     left = None if fading is None else np.repeat(fading, sizes)
@@ -122,7 +122,7 @@ def shared_pairs(state: MixtureState, sites: SiteBuffer, fading: Floats | None =
 
 
 def _pairs_of_entries(matrix: csr_array) -> Iterator[tuple[Integers, Integers]]:
-    """Yield where both entries are of every pair within a row, some `PAIRS_HELD` at a time."""
+    """Yield the positions of both entries of pairs within rows, about `PAIRS_HELD` at a time."""
     sizes, held, n_held = np.diff(matrix.indptr), [], 0
     for width in range(2, int(sizes.max(initial=0)) + 1):
         starts = matrix.indptr[:-1][sizes == width].astype(np.int64)[:, None]
@@ -145,17 +145,17 @@ def _together(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integer
 
 
 def _keys(matrix: csr_array, one: Integers, other: Integers) -> Integers:
-    """Return a number for the slots of every pair, the smaller one first."""
+    """Return a number for the slots of each pair, the smaller one first."""
     i, j = matrix.indices[one].astype(np.int64), matrix.indices[other].astype(np.int64)
     return np.minimum(i, j) * matrix.shape[1] + np.maximum(i, j)
 
 
 def log_odds(model: Model, state: MixtureState, pairs: Pairs, above: float = -np.inf) -> Floats:
-    """Return the model's log odds of one cluster against two, for every pair.
+    """Return the model's log odds of one cluster against two, for each pair.
 
     log m(i+j) - log m(i) - log m(j), the prior's term, and the entropy of the shared rows'
-    assignments, which a merge gives up. Of a pair whose odds are surely not above `above` they may
-    be -inf: most pairs are ruled out by `Likelihood.nearly_odds`.
+    assignments, which a merge gives up. Odds that certainly do not exceed `above` may be
+    -inf: most pairs are ruled out by `Likelihood.nearly_odds`.
     """
     if pairs.slots.size == 0:
         return np.empty(0)
@@ -184,7 +184,7 @@ def log_odds(model: Model, state: MixtureState, pairs: Pairs, above: float = -np
 
 
 def _log_marginals_together(model: Model, state: MixtureState, slots: Integers) -> Floats:
-    """Return log m(i+j) of every pair."""
+    """Return log m(i+j) of each pair."""
     likelihood, together = model.likelihood, np.empty(slots.shape[1])
     sparse: Any = state.sparse_rows(np.arange(state.n_clusters)) if state.is_wide else None
     longest = state.n_statistics if sparse is None else int(np.diff(sparse.indptr).max())
@@ -208,7 +208,7 @@ def join_into(
 ) -> Event:
     """Merge one cluster into another, both by id, and their shares of the rows.
 
-    `log_vacancy` is the joint cluster's; by default that of clusters without a row in common.
+    `log_vacancy` is that of the joint cluster; by default as for clusters without common rows.
     """
     winner, loser = (int(np.flatnonzero(state.ids == id)[0]) for id in (winner_id, loser_id))
     mass = float(state.masses[loser])

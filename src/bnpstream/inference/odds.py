@@ -1,4 +1,4 @@
-"""Log odds of one cluster against two where rows are out of sight: likelihood and prior."""
+"""Log odds of one cluster against two without rows: likelihood and prior."""
 
 from copy import copy
 from typing import Any
@@ -10,9 +10,9 @@ from bnpstream.likelihoods.pools import Pool
 from bnpstream.mixture import MixtureState, Model, log_prior_weights
 
 PAIRS = 200_000
-"""Whose odds are taken at a time: some thirty megabytes."""
+"""Pairs whose odds are computed at a time: some thirty megabytes."""
 SURELY_OCCUPIED = -1e3
-"""A log vacancy that is none: finite, so that it can be subtracted again."""
+"""A very low log vacancy: finite, so that it can be subtracted again."""
 
 
 def pool_of(model: Model, state: MixtureState) -> Pool:
@@ -21,9 +21,9 @@ def pool_of(model: Model, state: MixtureState) -> Pool:
 
 
 class Odds:
-    """Log odds of joining clusters: likelihood and prior, as clusters are joined.
+    """Log odds of joining clusters, from likelihood and prior, updated as clusters are joined.
 
-    E[K'] and U are those of the posterior throughout: they shift the odds of all pairs alike.
+    E[K'] and U stay those of the posterior: they shift the odds of all pairs alike.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Odds:
     pool : Pool
         Clusters.
     masses, log_vacancy : ndarray of shape (n,), optional
-        Of these, if they are others than those of the posterior.
+        Of these, if they differ from those of the posterior.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Odds:
         self._seated = self.seated(self.masses, self.log_vacancy)
 
     def part(self, slots: Integers) -> "Odds":
-        """Return those of some clusters, in this order; joins leave these as they are."""
+        """Return the odds of some clusters, in this order; joins do not affect this object."""
         return self._of(self.pool.part(slots), self.masses[slots], self.log_vacancy[slots])
 
     def summed(self, members: Integers, n_groups: int) -> "Odds":
-        """Return those of groups of clusters; members[k] is the group of cluster k."""
+        """Return the odds of groups of clusters; members[k] is the group of cluster k."""
         sums = np.zeros((2, n_groups))
         np.add.at(sums[0], members, self.masses)
         np.add.at(sums[1], members, self.log_vacancy)
@@ -74,7 +74,7 @@ class Odds:
         return found
 
     def table(self, some: Integers, others: Integers) -> Floats:
-        """Return the log odds of joining each of some with each of others, a row for each."""
+        """Return the log odds of joining each of some with each of others, one row each."""
         step = max(1, PAIRS // max(1, others.size))
         parts = [some[start : start + step] for start in range(0, some.size, step)]
         return np.concatenate([self._table(part, others) for part in parts])
@@ -85,7 +85,7 @@ class Odds:
         return self.pool.table(some, others) + prior
 
     def _prior(self, one: Any, other: Integers) -> Floats:
-        """Return the prior's log odds of joining clusters that share no row."""
+        """Return the prior's log odds of joining clusters without common rows."""
         masses = self.masses[one] + self.masses[other]
         joint = self.seated(masses, self.log_vacancy[one] + self.log_vacancy[other])
         odds: Floats = joint - (self._seated[one] + self._seated[other])

@@ -1,4 +1,4 @@
-"""The step that every algorithm shares: from a posterior and a row to responsibilities."""
+"""The step that all algorithms share: from a posterior and a row to responsibilities."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,16 +21,16 @@ class Settings:
     ----------
     new_cluster_threshold : float
         epsilon: a new cluster opens if its responsibility is larger.
-    min_responsibility : float
-        The cut: a candidate is kept iff its log score is at least the best one's plus the
-        logarithm of this; 0 keeps all.
+    epsilon: a new cluster opens if its responsibility exceeds this.
+        The cut: a candidate is kept iff its log score is at least the best one plus the logarithm
+        of this; 0 keeps all.
     prune_threshold : float
-        A cluster that a revisit leaves with less mass is dropped; one left with none always is.
+        A cluster left with less mass by a revisit is dropped; one left with none always is.
     budget : Budget
-        How many clusters and how much memory the posterior may have.
+        Limits on clusters and memory of the posterior.
     max_responsibilities : int or None
-        A row takes part in at most this many existing clusters, those with the best scores; of
-        equal scores the first slots win. None sets no limit.
+        Most existing clusters that share a row: those with the best scores; of equal scores the
+        first slots win. None sets no limit.
     """
 
     new_cluster_threshold: float
@@ -50,11 +50,11 @@ class Settings:
         return max(self.prune_threshold, NO_MASS)
 
     def dead_mass(self, model: Model) -> float:
-        """Return the mass up to which a cluster is none without the row being visited."""
+        """Return the mass up to which a cluster is dead without the row being visited."""
         return max(model.prior.smallest_mass, self.least_mass)
 
     def options(self, model: Model, state: MixtureState) -> Options:
-        """Return what compiled loops need to know."""
+        """Return the options of compiled loops."""
         return Options(
             self.new_cluster_threshold,
             self.log_min_responsibility,
@@ -73,9 +73,9 @@ class Response(NamedTuple):
     """(K,), or (K + 1,) if a cluster opens."""
     opens: bool
     novelty: float
-    """Responsibility of a new cluster, whether it opens or not, and however small."""
+    """Responsibility of a new cluster, whether or not it opens, and however small."""
     log_evidence: float
-    """Log predictive of the row given the others, log h(x) included."""
+    """Log predictive of the row given the others, including log h(x)."""
     auxiliary: float
 
 
@@ -89,7 +89,7 @@ def respond(model: Model, state: MixtureState, row: Row, settings: Settings) -> 
     log_evidence = float(logsumexp(log_scores[kept]))
     responsibilities = np.where(kept, np.exp(log_scores - log_evidence), 0.0)
     opens = bool(responsibilities[-1] > settings.new_cluster_threshold)
-    unseen = np.exp(log_scores[-1] - log_evidence)  # also where the cut takes it for none
+    unseen = np.exp(log_scores[-1] - log_evidence)  # even if the cut removes it
     novelty = float(unseen / (responsibilities[:-1].sum() + unseen))
     if not opens:
         responsibilities = responsibilities[:-1] / responsibilities[:-1].sum()

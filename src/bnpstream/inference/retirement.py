@@ -1,4 +1,4 @@
-"""Retiring clusters: forgotten ones, and those that make room for others."""
+"""Retires clusters that are forgotten, or that make space for others."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from bnpstream.mixture import Event, MixtureState, SiteBuffer
 
 
 def retire(state: MixtureState, sites: Iterable[SiteBuffer], slot: int) -> Event:
-    """Drop a cluster and what rows contributed to it; the last one takes its slot."""
+    """Remove a cluster and what rows contributed to it; the last cluster takes its slot."""
     event = Event(
         "retire", int(state.ids[slot]), None, state.n_observations, float(state.masses[slot])
     )

@@ -1,19 +1,19 @@
-"""Splitting clusters that the model would rather have as two, by rows that are still at hand.
+"""Splits clusters that the model would rather have as two, using rows that are still available.
 
-The paper's discussion asks for moves proposed by memoized local distributions: here, by the sites
-of the rows of a revisit. A proposal for a cluster parts the share q of every such row into r q and
+The paper's discussion suggests moves proposed by memoized local distributions: here, by the sites
+of the rows of a revisit. A proposal for a cluster divides the share q of each such row into r q and
 (1 - r) q:
 
-- The first anchor is the row that its cluster, without it, explains least better than the prior
-  does; the second is the one that the first explains least better. Anchors have q > 1/2.
-- Two clusters are grown from the anchors by restricted sweeps: rows are visited as ever, but no
+- The first anchor is the row that its cluster, without it, explains least well compared with the
+  prior; the second is the row that the first explains least well. Anchors have q > 1/2.
+- Two clusters are grown from the anchors by restricted sweeps: rows are visited as usual, but no
   cluster opens. For a discount sigma that is logit r = log (S_a - sigma)+ / (S_b - sigma)+ +
   log p(x | a) / p(x | b), all without the row.
-- What the cluster has of rows that are out of sight stays in one piece: during the sweeps beside
+- What the cluster has from rows no longer available stays in one piece: during the sweeps with
   the second anchor, in the end with the heavier child, which keeps the id.
 
-The gain is the log odds of merging the two (``inference.merge``), negated. A child that is too
-light to have a prior weight (S <= sigma) is none: such a proposal is not taken.
+The gain is the negative log odds of merging the two (``inference.merge``). A child that is too
+light to have a prior weight (S <= sigma) is not allowed: such a proposal is rejected.
 """
 
 from typing import Any, NamedTuple
@@ -43,22 +43,22 @@ from bnpstream.mixture.state import log_vacancy_of
 SWEEPS = 3
 """Restricted sweeps, the first of which grows the clusters."""
 ANCHOR_SHARE = 0.5
-"""Of its row a cluster has to have more to be split by it: then no other cluster has as much."""
+"""A cluster must have more than this share of a row used as an anchor; no other has as much."""
 RESTRICTED = Settings(new_cluster_threshold=1.0, min_responsibility=0.0)
-"""No responsibility is larger than one, so no cluster opens."""
+"""No responsibility exceeds one, so no cluster opens."""
 
 
 class Members(NamedTuple):
     """Rows with a share in one cluster."""
 
     entries: Integers
-    """(m,): where in the sites their shares are."""
+    """(m,): positions of their shares in the sites."""
     shares: Floats
     """(m,): q."""
     rows: Batch
-    """m rows, with the weights that they have now."""
+    """The m rows, with their current weights."""
     lines: list[Floats] | None
-    """What each has added to the cluster, where that is not t(x) for all clusters."""
+    """What each has added to the cluster, if that is not t(x) for all clusters."""
 
     def chosen(self, places: Integers) -> "Members":
         """Return some of them, in this order."""
@@ -66,7 +66,7 @@ class Members(NamedTuple):
         return Members(self.entries[places], self.shares[places], self.rows.chosen(places), lines)
 
     def sites(self, slots: Integers, shares: Floats) -> SiteBuffer:
-        """Return a site for every row: a share of one slot, or none at all where that is GONE."""
+        """Return a site for each row: a share of one slot, or none if that is GONE."""
         there = slots != GONE
         found = SiteBuffer()
         ends = np.append(0, np.cumsum(there))
@@ -97,25 +97,25 @@ def split_all(
     settings: Settings,
     kernel_for: KernelFor,
 ) -> list[Event]:
-    """Split every cluster at most once, where that gains more than the threshold.
+    """Split each cluster at most once, if that gains more than the threshold.
 
     Parameters
     ----------
     model, state
         The posterior; changed in place.
     batch, sites : Batch, SiteBuffer
-        Rows at hand, with the weights that they have now, and their sites, which follow.
+        Available rows, with their current weights, and their sites, which follow.
     threshold : float
         Log odds of two clusters against one that a split must exceed.
     settings : Settings
-        The cut, which parts of shares have to reach too, and the budget.
+        The cut, which also applies to parts of shares, and the budget.
     kernel_for : callable
         Batch -> KernelArguments for the compiled engine, or None for the reference.
 
     Returns
     -------
     events : list of Event
-        One a split: the heavier child keeps the id.
+        One per split: the heavier child keeps the id.
     """
     auxiliary = log_prior_weights(model.prior, state)[1]  # one for the whole round
     by_cluster = _entries_by_cluster(state, sites)
@@ -147,7 +147,7 @@ def split_all(
 
 
 def _entries_by_cluster(state: MixtureState, sites: SiteBuffer) -> list[Integers]:
-    """Return where in the sites the shares of every cluster are, in order of rows."""
+    """Return the positions in the sites of the shares of each cluster, in order of rows."""
     slots = sites.arrays.slots[: sites.n_entries]
     order = np.argsort(slots, kind="stable")
     ends = np.searchsorted(slots[order], np.arange(state.n_clusters + 1))
@@ -164,9 +164,9 @@ def _members(batch: Batch, sites: SiteBuffer, rows: Integers, entries: Integers)
 def propose(
     model: Model, state: MixtureState, slot: int, members: Members, kernel_for: KernelFor
 ) -> Floats | None:
-    """Return r, the part of every share that goes to the cluster of the first anchor, or None.
+    """Return r, the part of each share that goes to the cluster of the first anchor, or None.
 
-    None if there are no two anchors, or if one of the two clusters does not last.
+    None if there are no two anchors, or if one of the two clusters does not survive.
     """
     candidates = np.flatnonzero(members.shares > ANCHOR_SHARE)
     if candidates.size < 2:
@@ -215,7 +215,7 @@ def propose(
 def _worst_explained(
     model: Model, alone: MixtureState, members: Members, candidates: Integers, kernel_for: KernelFor
 ) -> int:
-    """Return the row that gains least by its cluster without it, against a new cluster."""
+    """Return the row that gains least from its cluster without it, against a new cluster."""
     m = members.shares.size
     sites, new = members.sites(np.zeros(m, np.int64), np.ones(m)), SiteBuffer(m)
     records = visit(model, alone, members.rows, sites, new, RESTRICTED, kernel_for(members.rows))
@@ -226,7 +226,7 @@ def _worst_explained(
 
 
 def _alone(state: MixtureState, slot: int) -> MixtureState:
-    """Return a posterior of one cluster of another."""
+    """Return a posterior of a single cluster of another."""
     alone = MixtureState(state.n_statistics, paired=state.paired, capacity=LANES)
     alone.open()
     chosen = np.array([slot])
@@ -241,7 +241,7 @@ def _set(state: MixtureState, masses: Floats, log_vacancy: float) -> None:
 
 
 class Split(NamedTuple):
-    """A cluster in two: what moves, and what it is worth."""
+    """A proposed split: what moves, and the gain."""
 
     gain: float
     """Log odds of two clusters against one."""
@@ -260,10 +260,10 @@ def weigh(
     parts: Floats,
     auxiliary: float,
 ) -> Split | None:
-    """Return what it is worth to move parts of shares to a new cluster; None for too light a one.
+    """Return the gain of moving parts of shares to a new cluster; None if that is too light.
 
-    log m(a) + log m(b) - log m(a + b), less the prior's log odds of a merge, and the entropy of the
-    rows' choice between the two, sum_i w_i q_i h(r_i).
+    log m(a) + log m(b) - log m(a + b), minus the prior's log odds of a merge, plus the entropy of
+    the rows' choice between the two, sum_i w_i q_i h(r_i).
     """
     prior, q, weights = model.prior, members.shares, members.rows.row_weights
     moved, mass, vacant = members.sums(q * parts)

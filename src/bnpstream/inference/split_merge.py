@@ -1,10 +1,10 @@
 """Split-merge moves of the Gibbs sampler (Jain & Neal 2004), with exact ratios given U.
 
-Two rows, the anchors, are drawn. If they are in one cluster, it is proposed to be two, else their
-clusters are proposed to be one. Both ways go by a launch state: the other rows of the cluster or
-clusters are thrown into two at random, and some restricted Gibbs scans, which leave the anchors
-where they are, put them in order. One more scan is the proposal of a split; of a merge it would
-have to bring back the clusters that there are, and its probability is what the ratio needs.
+Two rows, the anchors, are drawn. If they are in one cluster, a split is proposed, else a merge of
+their clusters. Both use a launch state: the other rows of the cluster or clusters are assigned to
+two clusters at random, followed by some restricted Gibbs scans, which leave the anchors where they
+are. One more scan proposes a split; for a merge it would
+have to restore the existing clusters, and its probability is what the ratio needs.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def move(
     model, chain, batch
         As in ``gibbs.sweep``; U = exp(chain.state.auxiliary).
     rng : numpy.random.Generator
-        Source of randomness: the same numbers are drawn in both engines.
+        Source of randomness: both engines draw the same numbers.
     kernel : KernelArguments or None
         For the compiled engine; None for the reference.
     """
@@ -80,7 +80,7 @@ def _log_ratio(model: Model, members: Batch, apart: MixtureState, count: int) ->
     together = chain_at(model, members, np.zeros(len(members), np.int64), np.nan).state
     likelihood = log_marginals(model, apart).sum() - log_marginals(model, together).sum()
     ones = np.ones((2, 1))
-    log_u = apart.auxiliary if np.isfinite(apart.auxiliary) else 0.0  # no U: nothing depends on it
+    log_u = apart.auxiliary if np.isfinite(apart.auxiliary) else 0.0  # no U: it has no effect
     of_one = model.prior.log_merge_odds(apart.masses[:, None], ones, ones[0], float(count), log_u)
     return float(likelihood - of_one[0])
 
@@ -88,7 +88,7 @@ def _log_ratio(model: Model, members: Batch, apart: MixtureState, count: int) ->
 def _scan(
     model: Model, pair: Chain, batch: Batch, uniforms: Floats, kernel: KernelArguments | None
 ) -> None:
-    """Do a restricted scan whose probability nobody asks for."""
+    """Do a restricted scan, ignoring its probability."""
     others = batch.part(2, len(batch))
     prior = DiscountParameters(GIVEN, 0.0, float(model.prior.smallest_mass))
     known = None
@@ -117,9 +117,9 @@ def _scan(
 def scan(
     model: Model, pair: Chain, batch: Batch, uniforms: Floats, wanted: Integers | None
 ) -> float:
-    """Reassign all rows but the first two to one of two clusters, or as wanted.
+    """Reassign all rows except the first two to one of two clusters, or as wanted.
 
-    Return the log probability of what became of them.
+    Return the log probability of the result.
     """
     conditional, state = Model(model.prior.given_auxiliary(), model.likelihood), pair.state
     total = 0.0

@@ -1,13 +1,13 @@
 """A tree of merges over the clusters of a posterior: from fine to coarse by the model's own odds.
 
-Two clusters are joined where the log odds of one against two are largest,
+Join the two clusters with the largest log odds of one against two,
 
     log m(i+j) - log m(i) - log m(j) + log kappa(S_i+S_j) - log kappa(S_i) - log kappa(S_j).
 
 The heaviest clusters are joined until `n_groups` are left, and the others go to the best of these.
 Greedy joins cannot be undone, so clusters then move from group to group, one at a time, as long as
-the joint log marginal of the groups rises. What is above the groups and inside each of them is
-joined greedily again: the tree is nested, and best where it was asked to be.
+the joint log marginal of the groups increases. The levels above the groups and inside each group
+are again joined greedily: the tree is nested, and optimised for the requested number of groups.
 """
 
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ from bnpstream.kernels.arrays import Floats, Integers
 from bnpstream.mixture import MixtureState, Model
 
 MOST_PAIRED = 4096
-"""Clusters whose pairs are all looked at, 134 MB; lighter ones first join one of these."""
+"""Most clusters whose pairs are all evaluated, 134 MB; lighter ones first join one of these."""
 MOST_STARTED = 512
-"""Clusters that groups are made of at first, or four per group if that is more."""
+"""Clusters from which groups are first made, or four per group if that is more."""
 MOST_SWEEPS = 20
-"""20 Newsgroups takes 9 until no cluster moves."""
+"""20 Newsgroups needs 9 until no cluster moves."""
 LEAST_GAIN = 1e-6
-"""Nats below which a move is rounding."""
+"""A smaller gain of a move, in nats, is rounding."""
 NOWHERE = -1
-"""The group of a cluster that has none."""
+"""Stands for no group."""
 BLOCK = 64
 """Clusters whose prior odds with all groups are computed at a time."""
 
@@ -46,9 +46,9 @@ class MergeTree:
     masses : ndarray of shape (K,)
         Their masses.
     children : ndarray of shape (K - 1, 2)
-        The two nodes that every merge joins; merge t makes node K + t.
+        The two nodes that each merge joins; merge t makes node K + t.
     log_odds : ndarray of shape (K - 1,)
-        The model's log odds of one cluster against two at every merge. They need not fall from
+        The model's log odds of one cluster against two at each merge. They need not decrease from
         one merge to the next.
 
     Examples
@@ -66,17 +66,17 @@ class MergeTree:
     log_odds: Floats
 
     def cut(self, n_groups: int) -> Integers:
-        """Return for every cluster the group that it is in when `n_groups` are left.
+        """Return the group of each cluster when `n_groups` are left.
 
         Parameters
         ----------
         n_groups : int
-            Groups wanted; where there are fewer clusters, each is its own group.
+            Groups wanted; if there are fewer clusters, each is its own group.
 
         Returns
         -------
         groups : ndarray of shape (K,)
-            In the order of `ids`; a group is called by the id of its heaviest cluster.
+            In the order of `ids`; a group has the id of its heaviest cluster.
         """
         if n_groups < 1:
             raise ValueError(f"n_groups must be at least 1, got {n_groups!r}")
@@ -95,7 +95,7 @@ class MergeTree:
     def linkage(self) -> Floats:
         """Return the merges in the format of `scipy.cluster.hierarchy`, (K - 1, 4).
 
-        Heights are the numbers of merges so far: log odds are no distances.
+        Heights are numbers of merges, because log odds are not distances.
         """
         K = self.ids.size
         counts = np.ones(2 * K - 1)
@@ -106,7 +106,7 @@ class MergeTree:
 
 
 class Join(NamedTuple):
-    """One merge: cluster j goes into cluster i."""
+    """A merge: cluster j goes into cluster i."""
 
     i: int
     j: int
@@ -121,7 +121,7 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     model, state
         The posterior; not changed.
     n_groups : int
-        Where the tree is to be best: groups that clusters settle in.
+        Number of groups to optimise for; clusters settle in these.
     """
     K = state.n_clusters
     odds = Odds(model, state, pool_of(model, state))
@@ -130,7 +130,7 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
     inside = [list(best_joins(odds, np.flatnonzero(groups == g))) for g in range(found)]
     joins = list(_in_turn(inside))
     left = np.setdiff1d(np.arange(K), [join.j for join in joins])
-    left = left[np.argsort(groups[left])]  # the last cluster of every group
+    left = left[np.argsort(groups[left])]  # the last cluster of each group
     for join in best_joins(odds.summed(groups, found), np.arange(found)):
         joins.append(Join(int(left[join.i]), int(left[join.j]), join.log_odds))
     order = np.argsort(state.ids)
@@ -146,8 +146,8 @@ def merge_tree(model: Model, state: MixtureState, n_groups: int = 20) -> MergeTr
 def best_joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
     """Join the best pair of some clusters until `n_left` are left; the heavier one survives.
 
-    Every cluster keeps the partner with the best odds. A join changes the odds of one cluster, so
-    the partner of another is looked for again only where that one was it, and has become worse.
+    Each cluster keeps the partner with the best odds. A join changes the odds of one cluster, so
+    another cluster only looks for a new partner if that one was its partner and has become worse.
     """
     slots = slots[np.argsort(-odds.masses[slots], kind="stable")]
     odds = odds.part(slots)
@@ -183,7 +183,7 @@ def best_joins(odds: Odds, slots: Integers, n_left: int = 1) -> Iterator[Join]:
 
 
 def _start(odds: Odds, n_groups: int) -> Integers:
-    """Return the groups that the heaviest clusters are joined to; the others have none so far."""
+    """Return the groups that the heaviest clusters are joined into; the others have none yet."""
     heavy = np.argsort(-odds.masses, kind="stable")[: max(MOST_STARTED, 4 * n_groups)]
     members = np.full(odds.masses.size, NOWHERE)
     members[heavy] = heavy
@@ -194,7 +194,7 @@ def _start(odds: Odds, n_groups: int) -> Integers:
 
 
 def _settle(odds: Odds, groups: Integers) -> Integers:
-    """Move clusters, the heaviest first, to the group with the best odds until none moves."""
+    """Move clusters, heaviest first, to the group with the best odds until none moves."""
     n_groups = int(groups.max()) + 1
     sums, there = odds.pool.groups(groups, n_groups), groups != NOWHERE
     masses, vacancies = np.zeros(n_groups), np.zeros(n_groups)
@@ -222,7 +222,7 @@ def _settle(odds: Odds, groups: Integers) -> Integers:
                 home = int(groups[k])
                 if home != NOWHERE and sizes[home] == 1:  # a group keeps its last cluster
                     continue
-                stale = np.flatnonzero(changed > seen[k])  # groups that are not as they were
+                stale = np.flatnonzero(changed > seen[k])  # groups that have changed
                 if stale.size == 0:
                     continue
                 gains[k, stale] = sums.gains(k, home, stale)
@@ -247,7 +247,7 @@ def _settle(odds: Odds, groups: Integers) -> Integers:
 
 
 def _in_turn(parts: list[list[Join]]) -> Iterator[Join]:
-    """Yield the joins of several groups, each group's in order, the best next one first."""
+    """Yield the joins of several groups, each group's in order, best next one first."""
     heap = [(-joins[0].log_odds, part, 0) for part, joins in enumerate(parts) if joins]
     heapify(heap)
     while heap:

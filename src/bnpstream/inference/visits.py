@@ -1,4 +1,4 @@
-"""Visiting rows in order: one loop for ADF, EP and the window.
+"""Visits rows in order: one loop for ADF, EP and the window.
 
 Compiled twin: ``kernels.passes.visits``.
 """
@@ -29,14 +29,14 @@ from bnpstream.mixture.lineage import read_events
 
 KernelFor = Callable[[Batch], KernelArguments | None]
 RECORD_ROWS = 512
-"""Rows between two records: often enough for a progress bar, seldom enough to cost nothing."""
+"""Rows between two records: often enough for a progress bar, rare enough to cost nothing."""
 
 
 class Responsibilities(NamedTuple):
-    """Sparse responsibilities of some rows, clusters by their ids."""
+    """Sparse responsibilities of some rows, with clusters by id."""
 
     indptr: Integers
-    """(n + 1,): where every row begins."""
+    """(n + 1,): where each row starts."""
     ids: Integers
     shares: Floats
     contributions: Contributions | None = None
@@ -44,7 +44,7 @@ class Responsibilities(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence["Responsibilities"]) -> "Responsibilities":
-        """Return those of several blocks of rows, in order, as one."""
+        """Return those of several blocks of rows, in order."""
         lengths = [np.diff(part.indptr) for part in parts]
         indptr = np.append(0, np.cumsum(np.concatenate(lengths)))
         return cls(
@@ -64,9 +64,9 @@ class Responsibilities(NamedTuple):
         *,
         contributions: bool = True,
     ) -> "Responsibilities":
-        """Return sites start..stop-1 with the ids of their clusters; what is gone has none, -1.
+        """Return sites start..stop-1 with the ids of their clusters, -1 for clusters that are gone.
 
-        What the rows have added comes along if it is kept, and wanted.
+        What the rows have added is included if it is kept, and wanted.
         """
         indptr, slots, shares = sites.arrays
         first, last = int(indptr[start]), int(indptr[stop])
@@ -78,7 +78,7 @@ class Responsibilities(NamedTuple):
         return cls(indptr[start : stop + 1] - first, ids, shares[first:last].copy(), lines)
 
     def sites(self, state: MixtureState) -> SiteBuffer:
-        """Return the sites with the slots that their clusters have in a posterior."""
+        """Return the sites with the slots of their clusters in a posterior."""
         buffer = SiteBuffer()
         buffer.n_visited = self.indptr.size - 1
         slots = slots_of(state, self.ids)
@@ -99,7 +99,7 @@ class Responsibilities(NamedTuple):
         )
 
     def ranked(self) -> "Responsibilities":
-        """Return the same with the largest share of every row first."""
+        """Return the same with the largest share of each row first."""
         rows = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
         order = np.lexsort((-self.shares, rows))
         return Responsibilities(self.indptr, self.ids[order], self.shares[order])
@@ -111,34 +111,34 @@ class Record(NamedTuple):
     n_observations: int
     """Rows seen after the last of them."""
     rows: Trace
-    """Log evidence, clusters, likeliest cluster and change of every row."""
+    """Log evidence, clusters, most likely cluster and change of each row."""
     events: list[Event]
-    """What became of clusters on the way."""
+    """Events of clusters meanwhile."""
     responsibilities: Responsibilities
-    """Those of every row, the clusters by id; of a first visit, as the rows arrived."""
+    """Responsibilities of each row, clusters by id; for a first visit, as the rows arrived."""
 
 
 class Absorbed(NamedTuple):
-    """What became of rows when they were absorbed."""
+    """Results for rows when they were absorbed."""
 
     rows: Trace
     responsibilities: Responsibilities
 
     def part(self, start: int) -> "Absorbed":
-        """Return what became of the rows from `start` on."""
+        """Return the results for the rows from `start` on."""
         rows = self.rows.part(start, self.rows.ids.size)
         return Absorbed(rows, self.responsibilities.part(start))
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> "Absorbed":
-        """Return what records say of their rows, as one."""
+        """Return the results in records."""
         if len(records) == 1:
             return cls(records[0].rows, records[0].responsibilities)
         return cls.joined([cls(record.rows, record.responsibilities) for record in records])
 
     @classmethod
     def joined(cls, parts: Sequence["Absorbed"]) -> "Absorbed":
-        """Return what is said of several blocks of rows, in order, as one."""
+        """Return the results for several blocks of rows, in order."""
         columns = zip(*(part.rows for part in parts), strict=True)
         return cls(
             Trace._make(np.concatenate(column) for column in columns),
@@ -159,7 +159,7 @@ def visit(
     pauses: Integers | None = None,
     others: Sequence[SiteBuffer] = (),
 ) -> Iterator[Record]:
-    """Visit the rows of a batch that `new` has no site of, yielding a record now and then.
+    """Visit the rows of a batch that have no site in `new`, yielding a record now and then.
 
     Parameters
     ----------
@@ -171,24 +171,24 @@ def visit(
         Encoded rows.
     old : SiteBuffer
         What the rows contributed at their last visit; a row without a site is visited for the
-        first time. Its entries follow the clusters that are dropped on the way.
+        first time. Its entries follow the clusters that are dropped meanwhile.
     new : SiteBuffer
         Receives the sites; row i of the batch is site i.
     settings : Settings
-        Opening threshold, cut and pruning.
+        New-cluster threshold, cut and pruning.
     kernel : KernelArguments or None
         From `Model.kernel_arguments` for the compiled engine; None for the reference. Both
         make the same decisions from the same state.
     keep_sites : bool
-        Whether `new` is wanted afterwards.
+        Whether `new` is needed afterwards.
     pauses : ndarray, optional
         Rows, ascending, before which a record ends, so that the caller can change the posterior.
     others : sequence of SiteBuffer
-        Sites of other rows, which follow the clusters that are merged or retired on the way.
+        Sites of other rows, which follow the clusters that are merged or retired meanwhile.
     """
     n = len(batch)
     old.make_room(n, 0)
-    old.arrays.indptr[old.n_visited + 1 :] = old.n_entries  # the rest has no site so far
+    old.arrays.indptr[old.n_visited + 1 :] = old.n_entries  # the rest has no site yet
     new.make_room(n, 0)
     trace = Trace.empty(n)
     while (start := new.n_visited) < n:
@@ -217,7 +217,7 @@ def visit(
 
 
 def slots_of(state: MixtureState, ids: Integers) -> Integers:
-    """Return the slots of clusters given by id; what is gone has none, -1."""
+    """Return the slots of clusters given by id, -1 for clusters that are gone."""
     order = np.argsort(state.ids)
     known = state.ids[order]
     places = np.minimum(np.searchsorted(known, ids), known.size - 1)
@@ -234,7 +234,7 @@ def _visit_row(
     settings: Settings,
     trace: Trace,
 ) -> Iterator[Event]:
-    """Take row i out if it is in, respond, put it in, drop what has become too light."""
+    """Take row i out if it is in, respond, put it in, drop clusters that are too light."""
     row = batch.row(i)
     slots, shares = old.row(i)
     present = slots != GONE
@@ -276,7 +276,7 @@ def _share_moved(
 ) -> float:
     """Return how much of what a row adds, before and now, has moved; 0 if it adds nothing.
 
-    Where it adds t(x) to every cluster, that is half the summed change of its responsibilities.
+    If it adds t(x) to every cluster, that is half the summed change of its responsibilities.
     """
     gone, come = shares[:, None] * before.values, q[:, None] * now.values
     total = np.abs(gone).sum() + np.abs(come).sum()
@@ -288,7 +288,7 @@ def _share_moved(
 
 
 def _home(state: MixtureState, slots: Integers, shares: Floats, dead_mass: float) -> int | None:
-    """Return the row's heaviest cluster that is none without it, or None."""
+    """Return the heaviest cluster that would not exist without the row, or None."""
     dead = state.masses[slots] <= dead_mass
     if not dead.any():
         return None
@@ -325,7 +325,7 @@ def _visit_compiled(
     trace: Trace,
     keep_sites: bool,
 ) -> list[Event]:
-    """Visit rows up to `stop`, making room whenever the compiled loop runs out of it."""
+    """Visit rows up to `stop`, making space whenever the compiled loop needs more."""
     found: list[Event] = []
     reached, latent = np.array([new.n_visited, False, 0]), model.likelihood.latent
     try:
@@ -354,7 +354,7 @@ def _visit_compiled(
             new.reach(int(reached[NEXT_ROW]))
             state.make_space(wanted)
             found += read_events(events)
-    finally:  # a signal may have kept the lines after the loop from being reached
+    finally:  # a signal may have prevented the lines after the loop
         new.reach(int(reached[NEXT_ROW]))
         if reached[IS_OUT]:
             _put_back(state, batch.row(new.n_visited), old, new.n_visited)
@@ -362,12 +362,12 @@ def _visit_compiled(
 
 
 def _put_back(state: MixtureState, row: Row, sites: SiteBuffer, i: int) -> None:
-    """Add row i as its site has it."""
+    """Add row i according to its site."""
     slots, shares = sites.row(i)
     present = slots != GONE
     responsibilities = np.zeros(state.n_clusters)
     responsibilities[slots[present]] = shares[present]
     added = sites.added(i, row)
-    if added is not row:  # a line for every cluster, in the order of slots
+    if added is not row:  # one line per cluster, in the order of slots
         added = added._replace(values=added.values[np.argsort(slots[present])])
     state.add(responsibilities, added)

@@ -1,8 +1,8 @@
-"""One loop with a window: ADF where it holds nothing, EP where it holds everything.
+"""One loop with a window: ADF if it holds nothing, EP if it holds everything.
 
 New rows are visited once as they come and enter the window. When it is full, all its rows are
 revisited and the older half is frozen. Everything happens at row counts, never at the end of a
-call, so nothing depends on how the stream was cut into batches.
+call, so nothing depends on how the stream was split into batches.
 """
 
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ class Schedule:
     Parameters
     ----------
     size : int or None
-        Rows the window holds; None for all.
+        Rows in the window; None for all.
     n_revisits : int
         Sweeps over the window before its older half is frozen.
     tolerance : float
-        Sweeps end early when responsibilities move by no more than this on average.
+        Sweeps stop early when responsibilities change by no more than this on average.
     merge_threshold : float or None
         Log odds that a merge must exceed; None never merges.
     split_threshold : float or None
@@ -70,7 +70,7 @@ class Progress(NamedTuple):
     n_merges: int = 0
     n_sweeps: int = 0
     settled: bool = False
-    """Whether the last sweep moved nothing."""
+    """Whether the last sweep changed nothing."""
     split: tuple[tuple[int, ...], ...] | None = None
     """Ids of clusters that were one before this revisit; None before splits were tried."""
 
@@ -112,16 +112,16 @@ def run(
     kernel_for : callable
         Batch -> KernelArguments for the compiled engine, or None for the reference.
     ticks : Ticks, optional
-        When the rows so far fade.
+        When earlier rows fade.
 
     Yields
     ------
     outcome : Record, Epoch, Merges or Splits
-        Of new rows, of a sweep, of merges, of splits.
+        For new rows, a sweep, merges, or splits.
     """
     start = 0
     while start < len(batch):
-        # A full window is swept when the next row comes: with size >= n it never is.
+        # A full window is swept when the next row comes; with size >= n that never happens.
         while schedule.size is not None and window.n_rows >= schedule.size:
             yield from finish(model, state, window, settings, schedule, kernel_for)
             window.freeze(_frozen(schedule, window.n_rows))
@@ -137,13 +137,13 @@ def run(
             for record in visit(*visited, others=[window.sites]):
                 yield record._replace(events=retired + record.events)
                 retired = []
-        finally:  # interrupted, what was visited is in the window
+        finally:  # after an interrupt, visited rows are in the window
             window.append(part.part(0, sites.n_visited), sites)
         start += len(part)
 
 
 def _frozen(schedule: Schedule, rows: int) -> int:
-    """Return how many rows a full window lets go: half, or all if none is ever revisited."""
+    """Return how many rows a full window releases: half, or all if none is ever revisited."""
     return rows if schedule.n_revisits == 0 else (rows + 1) // 2
 
 
@@ -157,9 +157,9 @@ def finish(
     past: Progress | None = None,
     sweep: ep.Sweep = ep.sweep,
 ) -> Iterator[Outcome]:
-    """Merge and sweep what the window holds, as when it is full.
+    """Merge and sweep the rows in the window, as when it is full.
 
-    Given the progress that an interrupted call had made, it goes on from there.
+    Given the progress of an interrupted call, it continues from there.
     """
     if window.n_rows > 0:
         batch = window.batch() if schedule.n_revisits > 0 else None
@@ -179,10 +179,10 @@ def revisit(
     past: Progress | None = None,
     sweep: ep.Sweep = ep.sweep,
 ) -> Iterator[Outcome]:
-    """Merge what belongs together, split what does not, sweep the rows, and merge once more.
+    """Merge, split, sweep the rows, and merge once more.
 
-    What was split is not merged in the same revisit. What is in `past` is done already. `fading` is
-    what forgetting has left of every row; the weights of the batch know of it.
+    Clusters that were just split are not merged in the same revisit. Steps in `past` are already
+    done. `fading` is the weight of each row after forgetting, which the batch includes.
     """
     past = past or Progress()
     merging = schedule.merge_threshold

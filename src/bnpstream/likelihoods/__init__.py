@@ -18,7 +18,7 @@ from bnpstream.likelihoods.scaled import ScaledGaussian
 from bnpstream.likelihoods.spherical import SphericalGaussian
 from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood
 
-# The order in which they are named to people; others follow.
+# The order in which messages list them; others follow.
 lead(
     "auto",
     "multinomial",

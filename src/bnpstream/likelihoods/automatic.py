@@ -1,4 +1,4 @@
-"""Choosing families by what the first rows look like."""
+"""Chooses families from the first rows."""
 
 import warnings
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ from bnpstream.likelihoods.typicality import Typicality
 from bnpstream.likelihoods.vectors import as_vectors
 
 MOST_COLUMNS = 30
-"""Columns up to which a table has a covariance: 465 numbers, about as many as the first rows."""
+"""Most columns for a full covariance: it has 465 numbers, about as many as there are first rows."""
 ALIKE = 0.1
-"""Lengths of rows that vary by less than this share of their mean tell less than directions."""
-OPEN = 'likelihood "auto" is a choice to be made: call informed(X) with some rows'
+"""If row lengths vary by less than this share of their mean, directions tell more than lengths."""
+OPEN = 'likelihood "auto" is undecided: call informed(X) with some rows'
 
 SPARSE = (
-    "X is sparse and holds other numbers than counts, as tf-idf does: give counts of words, as "
-    "scikit-learn's CountVectorizer makes them; for columns of real numbers name the likelihood, "
+    "X is sparse and has values that are not counts, as after tf-idf: give word counts, as from "
+    "scikit-learn's CountVectorizer; for columns of real numbers name the likelihood, "
     "such as 'gaussian'"
 )
 
@@ -44,7 +44,7 @@ SPARSE = (
 @register("auto")
 @dataclass(frozen=True)
 class Automatic(Likelihood):
-    """Choose the family by the first rows; `informed` makes the choice.
+    """Choose the family from the first rows; `informed` makes the choice.
 
     - A sparse matrix of whole numbers holds word counts, `DirichletMultinomial`. One of other
       numbers, such as tf-idf, is refused.
@@ -52,17 +52,17 @@ class Automatic(Likelihood):
       others at most 3. Else it is a table of numbers: pixels, ages, answers from 1 to 5.
     - Vectors of unit length are embeddings: `Directional`.
     - Any other table of real numbers: `DiagonalGaussian` if a cell is missing; `Gaussian`, with
-      full covariance, up to 30 columns. With more columns, where rows cannot determine a
-      covariance: `Directional` if the lengths of rows vary by less than a tenth and their
-      directions differ, else `ScaledGaussian`.
+      full covariance, up to 30 columns. With more columns, rows cannot determine a covariance:
+      `Directional` if the lengths of rows vary by less than a tenth and their directions differ,
+      else `ScaledGaussian`.
     - Anything else is mixed: `Bernoulli` for boolean columns, `DiagonalGaussian` for columns of
       numbers, `Categorical` for all others.
 
     Parameters
     ----------
     rules : int
-        1 for rules without vectors: those of early models, and of algorithms that vectors are not
-        for. Up to 2, all dense non-negative integers are word counts.
+        1 for rules without vectors: for early models, and for algorithms that do not take vectors.
+        Up to 2, all dense non-negative integers are word counts.
     """
 
     rules: int = 1
@@ -74,16 +74,16 @@ class Automatic(Likelihood):
 
     @property
     def input(self) -> InputTraits:
-        """Return what rows some family can be chosen for: all."""
+        """Return the input that some family can be chosen for: any."""
         return InputTraits(allow_nan=True, categorical=True, string=True)
 
     def settled(self, X: Any) -> Likelihood:
-        """Return a likelihood of counts for a sparse matrix of integers, whatever they are."""
+        """Return a likelihood of counts for a sparse matrix of integers, which is certain."""
         whole = X.dtype.kind in "iu"
         return DirichletMultinomial() if whole and issparse(X) else self
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if rows are no table of numbers, booleans and labels."""
+        """Raise ValueError if rows are not a table of numbers, booleans and labels."""
         check_table(X)
         if issparse(X):
             values = stored_values(X)
@@ -91,23 +91,23 @@ class Automatic(Likelihood):
             if not ((values >= 0) & (values % 1 == 0)).all():
                 raise ValueError(SPARSE)
         elif X.dtype.kind in "biuf":
-            if not all_numbers(X):  # else there is nothing to be said, and no copy to be made
+            if not all_numbers(X):  # otherwise there is nothing to check or copy
                 as_cells(X)
         else:
             _check_numbers(as_labels(X))
 
     def n_tokens(self, rows: Any) -> int | None:
-        """Return how many words rows have if it is certain that they are documents."""
+        """Return the number of words if rows are certain to be documents."""
         family = self.settled(rows)
         return super().n_tokens(rows) if family is self else family.n_tokens(rows)
 
     def typicality(self, rows: Any) -> Typicality:
-        """Return how typical rows are, by what is certain of them."""
+        """Return how typical rows are, as far as their kind is certain."""
         family = self.settled(rows)
         return super().typicality(rows) if family is self else family.typicality(rows)
 
     def chosen(self, X: Any) -> Likelihood:
-        """Return the family that suits some rows; it leaves open what is to be learnt."""
+        """Return the family that suits some rows; parameters to be learnt stay open."""
         return choose(X, self.rules)
 
     def informed(self, X: Any) -> Likelihood:
@@ -115,19 +115,19 @@ class Automatic(Likelihood):
         return self.chosen(X).informed(X)
 
     def encode(self, X: Any) -> Batch:
-        """Raise ValueError: there is no choice so far."""
+        """Raise ValueError: no family is chosen yet."""
         raise ValueError(OPEN)
 
     def log_normalizer(self, statistics: Floats) -> Floats:
-        """Raise ValueError: there is no choice so far."""
+        """Raise ValueError: no family is chosen yet."""
         raise ValueError(OPEN)
 
     def posterior_mean(self, statistics: Floats) -> Floats:
-        """Raise ValueError: there is no choice so far."""
+        """Raise ValueError: no family is chosen yet."""
         raise ValueError(OPEN)
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Raise ValueError: there is no choice so far."""
+        """Raise ValueError: no family is chosen yet."""
         raise ValueError(OPEN)
 
 
@@ -177,11 +177,11 @@ def _of_numbers(table: NDArray[Any], rules: int) -> Likelihood:
 
 
 def _warn_of_holes(table: NDArray[Any], there: NDArray[np.bool_]) -> None:
-    """Warn if a few missing numbers keep a table of embeddings from being taken for one."""
+    """Warn if a few missing numbers make embeddings look like a table."""
     most = 2 * np.count_nonzero(there) > there.size
     if most and table.shape[1] > 1 and are_unit(norms_of(as_vectors(table[there]))):
         warnings.warn(
-            f"row {int(np.argmin(there))} has missing numbers, so the rows are taken for a table "
+            f"row {int(np.argmin(there))} has missing numbers, so the rows are treated as a table "
             "with missing cells (DiagonalGaussian), though most have unit length: if they are "
             "embeddings, leave out rows with missing numbers",
             stacklevel=2,
@@ -189,7 +189,7 @@ def _warn_of_holes(table: NDArray[Any], there: NDArray[np.bool_]) -> None:
 
 
 def _kind(cells: list[Any]) -> str:
-    """Return what a column's cells are; a column without any is one of labels."""
+    """Return the type of a column's cells; a column without any is one of labels."""
     if cells and all(isinstance(cell, bool | np.bool_) for cell in cells):
         return "truth"
     numbers = int | float | np.integer | np.floating

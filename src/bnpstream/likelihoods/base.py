@@ -1,4 +1,4 @@
-"""What every likelihood offers: a conjugate exponential family behind two methods."""
+"""The interface of likelihoods: conjugate exponential families behind two methods."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ Score = Callable[[Any], tuple[float, float]]
 
 
 class InputTraits(NamedTuple):
-    """What rows a likelihood takes, in the words of scikit-learn's ``InputTags``."""
+    """The rows that a likelihood takes, in the terms of scikit-learn's ``InputTags``."""
 
     positive_only: bool = False
     """Whether cells must not be negative."""
@@ -36,10 +36,10 @@ class InputTraits(NamedTuple):
 
 
 class Slowness(NamedTuple):
-    """How long rows take where that is long by nature."""
+    """How long rows take, if that is long by nature."""
 
     seconds_per_row: float
-    """About, to absorb one row, on one core."""
+    """Approximate time to absorb one row on one core."""
     reason: str
     way_out: str
 
@@ -58,7 +58,7 @@ class Likelihood(ABC):
     """
 
     paired: ClassVar[bool] = False
-    """Whether the second half of a row of statistics holds the low digits of the first.
+    """Whether the second half of a row of statistics holds the low digits of the first half.
 
     Then `encode` returns a `PairedBatch`."""
 
@@ -71,15 +71,15 @@ class Likelihood(ABC):
         return self
 
     def settled(self, X: Any) -> "Likelihood":
-        """Return what the type of the rows alone makes certain; by default nothing new."""
+        """Return what is certain from the type of the rows alone; by default nothing new."""
         return self
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if rows cannot be this likelihood's, whatever it leaves open."""
+        """Raise ValueError if this likelihood cannot take these rows, whatever is still open."""
         self.informed(X).encode(X)
 
     def bound(self, names: list[str]) -> "Likelihood":
-        """Return this likelihood with columns given by name turned into positions; default none."""
+        """Return this likelihood with column names turned into positions; by default unchanged."""
         return self
 
     @property
@@ -88,7 +88,7 @@ class Likelihood(ABC):
         return True
 
     def slowness(self) -> Slowness | None:
-        """Return how long a row takes where that may be long, with a way out; default None."""
+        """Return how long a row takes if that may be long, with a way out; default None."""
         return None
 
     @property
@@ -99,18 +99,18 @@ class Likelihood(ABC):
     def rescaled(self, factor: float) -> "Likelihood":
         """Return this likelihood with a base measure of another scale.
 
-        What it expects stays the same; how far clusters may be from it, or how wide they are,
-        changes. ``bnpstream.search`` finds out which factor predicts best.
+        The expectation stays the same; the width of clusters, or how far they may be from it,
+        changes. ``bnpstream.search`` finds the factor that predicts best.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no scale to be learnt")
+        raise NotImplementedError(f"{type(self).__name__} has no scale to learn")
 
     @property
     def n_located(self) -> int:
-        """Return how many of the first statistics `relocated` looks at; by default at none."""
+        """Return the number of first statistics that `relocated` uses; by default 0."""
         return 0
 
     def relocated(self, totals: Floats) -> "Likelihood":
-        """Return this likelihood with what it expects taken from the totals of all rows.
+        """Return this likelihood with its expectation taken from the totals of all rows.
 
         Parameters
         ----------
@@ -120,11 +120,11 @@ class Likelihood(ABC):
         return self
 
     def continues(self, other: "Likelihood") -> bool:
-        """Return whether statistics that another likelihood summed are this one's too."""
+        """Return whether statistics summed under another likelihood are valid for this one."""
         return self.paired == other.paired
 
     batch_class: ClassVar[type[Batch]] = Batch
-    """What `encode` returns."""
+    """Class of the result of `encode`."""
 
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> Batch:
         """Return the rows that `Batch.arrays` described."""
@@ -137,7 +137,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def encode(self, X: Any) -> Batch:
-        """Return the sufficient statistics of rows; ValueError names the place of a bad one."""
+        """Return the sufficient statistics of rows; a ValueError names a bad one."""
 
     @abstractmethod
     def log_normalizer(self, statistics: Floats) -> Floats:
@@ -168,17 +168,17 @@ class Likelihood(ABC):
         return self.log_normalizer(statistics) - self.log_normalizer(prior)
 
     latent: ClassVar[bool] = False
-    """Whether what a row adds depends on the cluster: there is more to be inferred than which one.
+    """Whether what a row adds depends on the cluster: more is inferred about it than its cluster.
 
-    Then the values of a row are whatever its scores need of x, and the class overrides
+    In this case the values of a row are whatever its scores need of x, and the class overrides
     `contributions` and `log_predictive`; compiled, ``contribution_of`` is registered besides the
-    scores. Statistics that are `paired` cannot be latent."""
+    scores. `paired` statistics cannot be latent."""
 
     def contributions(self, statistics: Floats, row: Row, slots: NDArray[np.int64]) -> Floats:
         """Return what a row adds to some clusters, for a responsibility and a weight of one.
 
-        By default t(x), whichever cluster. What is returned is added q times at a visit, kept where
-        rows are revisited, and taken out as it was kept.
+        By default t(x) for every cluster. The result is added q times at a visit, kept if rows are
+        revisited, and taken out exactly as it was kept.
 
         Parameters
         ----------
@@ -187,39 +187,39 @@ class Likelihood(ABC):
         row : Row
             One observation.
         slots : ndarray of shape (k,)
-            Which rows of `statistics`.
+            Row numbers in `statistics`.
 
         Returns
         -------
         contributions : ndarray of shape (k, columns)
-            At the columns of the row.
+            Values at the columns of the row.
         """
         return np.tile(row.values, (slots.size, 1))
 
     def posterior_mean(self, statistics: Floats) -> Floats:
         """Return the posterior mean of the cluster's parameters, shape (K, D) -> (K, columns).
 
-        It does not follow from the normaliser: a family that does not say has no `means_`.
+        It does not follow from the normaliser: a family without it has no `means_`.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} does not say what the mean of a cluster is: give it a method "
+            f"{type(self).__name__} does not define the mean of a cluster: give it a method "
             "posterior_mean(statistics)"
         )
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
         """Draw one row x from the posterior predictive of every row of `statistics`.
 
-        It does not follow from the normaliser: a family that does not say cannot be sampled.
+        It does not follow from the normaliser: a family without it cannot be sampled.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} does not say how rows are drawn: give it a method "
+            f"{type(self).__name__} does not define how to draw rows: give it a method "
             "sample(statistics, rng)"
         )
 
     def log_marginal_sparse(self, rows: csr_array) -> Floats:
-        """Return `log_marginal` of summed statistics that are too wide to be written out.
+        """Return `log_marginal` of summed statistics that are too wide to be dense.
 
-        By default they are written out, a few at a time: shape (K, D) -> (K,).
+        By default a few at a time are made dense: shape (K, D) -> (K,).
         """
         step = max(1, BLOCK_CELLS // rows.shape[1])
         starts = range(0, rows.shape[0], step)
@@ -227,73 +227,73 @@ class Likelihood(ABC):
         return np.concatenate([np.empty(0), *parts])
 
     def pool(self, rows: csr_array) -> Pool:
-        """Return clusters that can be joined, given (K, D) statistics with columns ascending."""
+        """Return a pool of clusters to be joined, from (K, D) statistics with columns ascending."""
         return Pool(self, rows.toarray())
 
     def nearly_odds(self, rows: csr_array, pairs: NDArray[np.int64]) -> Floats | None:
         """Return log m(i+j) - log m(i) - log m(j) of pairs of rows, to within a thousandth.
 
-        It rules out most pairs where that is quicker than `log_marginal`; by default None.
+        If faster than `log_marginal`, it serves to rule out most pairs; by default None.
 
         Parameters
         ----------
         rows : csr_array of shape (K, D)
             Summed statistics, columns ascending.
         pairs : ndarray of shape (2, P)
-            Rows i and j.
+            Pairs of rows i and j.
         """
         return None
 
     def cosines(self, means: Floats, batch: Any) -> Floats:
-        """Return the cosine of every row with each of some directions, (K, D) -> (n, K)."""
+        """Return the cosine of each row with each of some directions, (K, D) -> (n, K)."""
         raise ValueError(
-            f"cosines are of directions, but the likelihood is {type(self).__name__}: use "
+            f"cosines need directions, but the likelihood is {type(self).__name__}: use "
             'likelihood="directional", or transform'
         )
 
     def row_means(self, statistics: Floats) -> Floats | None:
-        """Return the mean of the rows of every cluster, shape (K, D), by which topics are found.
+        """Return the mean of the rows of each cluster, shape (K, D), for finding topics.
 
-        By default None: clusters are grouped by odds.
+        By default None: clusters are then grouped by odds.
         """
         return None
 
     keeps_rows: ClassVar[bool] = False
-    """Whether a stream keeps a sample of its rows to find topics with."""
+    """Whether a stream keeps a sample of its rows for finding topics."""
     merges_when_done: ClassVar[bool] = False
-    """Whether ``merge_threshold="auto"`` merges clusters once all passes of a fit are done."""
+    """Whether ``merge_threshold="auto"`` merges clusters after all passes of a fit."""
     settles_first: ClassVar[bool] = False
-    """Whether the rows that a base measure is learnt from are revisited, and their clusters merged,
-    before a stream goes on."""
+    """Whether the rows from which a base measure is learnt are revisited, and their clusters
+    merged, before the stream continues."""
 
     @property
     def input(self) -> InputTraits:
-        """Return what rows this likelihood takes; by default numbers, all of them there."""
+        """Return what rows this likelihood takes; by default numbers, none missing."""
         return InputTraits()
 
     def n_tokens(self, rows: Any) -> int | None:
-        """Return how many words rows have, as `encode` takes them; None if they have none."""
+        """Return the number of words in encoded rows; None if rows are not documents."""
         return None
 
     def typicality(self, rows: Any) -> Typicality:
-        """Return how typical rows are, as `encode` takes them; by default by log evidence."""
+        """Return how typical encoded rows are; by default by log evidence."""
         return of_rows(rows)
 
     def log_orders(self, rows: Any) -> Floats:
-        """Return the log number of orders that the words of rows can have; by default one."""
+        """Return the log number of orders of the words of rows; by default 0."""
         return np.zeros(np.shape(rows)[0])
 
     def expected_score(
         self, batch: Batch, draw: Draw, score: Score
     ) -> tuple[Floats | float, Floats | float]:
-        """Return what log predictives are expected of rows like these.
+        """Return the log predictive expected of rows like these, and its spread.
 
         By default all rows are alike.
 
         Parameters
         ----------
         batch : Batch
-            n rows.
+            The rows.
         draw : callable
             Draws rows from the posterior predictive; keywords are options of `sample`.
         score : callable
@@ -308,7 +308,7 @@ class Likelihood(ABC):
     def learnt(self, scale: float) -> dict[str, float]:
         """Return the parameters of the base measure that were learnt, by name.
 
-        By default that is its scale, relative to what the first rows looked like.
+        By default the scale, relative to that of the first rows.
         """
         return {"scale": float(scale)}
 
@@ -316,15 +316,15 @@ class Likelihood(ABC):
     """What the entries of a cluster's mean are to people."""
 
     def mean_names(self, names: Sequence[str]) -> list[str]:
-        """Return what every entry of `posterior_mean` is called, given names of the columns."""
+        """Return the names of the entries of `posterior_mean`, given those of the columns."""
         return list(names)
 
     def describe(self, names: Sequence[str], clusters: Portrayed) -> Features:
-        """Return what describes clusters to people, given names of the columns."""
+        """Return the features that describe clusters to people, given names of the columns."""
         return Features(self.mean_names(names), clusters)
 
     def kernel_parameters(self, n_statistics: int) -> Any:
-        """Return the NamedTuple that selects the compiled score, or None without one."""
+        """Return the NamedTuple that selects the compiled score, or None if there is none."""
         return None
 
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Any:
@@ -332,9 +332,9 @@ class Likelihood(ABC):
         return no_screen(table.starts.size)
 
     negligible: ClassVar[float] = 1e-250
-    """What forgetting has left of a statistic counts as nothing below this.
+    """A statistic that has faded below this counts as zero.
 
-    By default only numbers that would soon be too small for a double."""
+    By default only numbers that would soon underflow."""
 
     def grown_cache(
         self,
@@ -347,26 +347,26 @@ class Likelihood(ABC):
     ) -> Any:
         """Return the cache of a table in which some entries, slots and columns, may have grown.
 
-        By default it is made anew. Slots from `n_kept` on may be those of other clusters; all that
-        they hold is among the entries.
+        By default it is rebuilt. Slots from `n_kept` on may hold other clusters; all their values
+        are among the entries.
         """
         return self.cache(table, masses, n_clusters)
 
     def merged_cache(
         self, cache: Any, table: Table, masses: Floats, slot: int, columns: NDArray[np.int64]
     ) -> Any | None:
-        """Return the cache once a cluster has taken in some columns of another.
+        """Return the cache after a cluster has taken in some columns of another.
 
-        By default None: it is made anew when it is next asked for.
+        By default None: it is rebuilt when next needed.
         """
         return None
 
     def faded_cache(
         self, cache: Any, table: Table, masses: Floats, n_clusters: int, *, exact: bool
     ) -> Any:
-        """Return the cache once all statistics and masses were multiplied by a factor below one.
+        """Return the cache after all statistics and masses were multiplied by a factor below one.
 
-        By default it is made anew. Where bounds that have become too high will do, they need not
-        be lowered unless it is to be `exact`.
+        By default it is rebuilt. Bounds that are now too high need not be lowered unless it must
+        be `exact`.
         """
         return self.cache(table, masses, n_clusters)

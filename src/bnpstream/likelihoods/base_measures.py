@@ -1,4 +1,4 @@
-"""Weakly informative base measures from the first rows: where clusters are, and how wide."""
+"""Weakly informative base measures from the first rows: location and width of clusters."""
 
 from typing import NamedTuple
 
@@ -8,24 +8,24 @@ from scipy.special import chdtr, gammaincinv
 from bnpstream.kernels.arrays import Floats
 
 CLOSE = 2.0 / 3.0
-"""Share of the pairs of one cluster that count as close."""
+"""Share of the pairs within one cluster that count as close."""
 NEIGHBOURS = 5
-"""The first guess takes as many pairs as if every row had this many neighbours."""
+"""The first guess uses as many pairs as if every row had this many neighbours."""
 MOST_STEPS = 200
 TOLERANCE = 1e-3
-"""Of a variance, relative, between two steps."""
+"""Largest relative change of a variance in the last step."""
 PAIR_CELLS = 2**20
-"""(pair, column) cells that are looked at: 8 MiB. Of more rows, every second, third, ... is."""
+"""(pair, column) cells used: 8 MiB. If there are more rows, every second, third, ... is used."""
 OUTERMOST = 0.025
 """Share of the cells of a column, at either end, that may be outliers."""
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-"""Of the size of a column: differences that are no more than noise of the arithmetic."""
+"""Relative to the size of a column: smaller differences are rounding noise."""
 LEAST_RANGE = 1e-150
-"""Below it, squares would underflow."""
+"""Below this, squares would underflow."""
 
 
 class FirstRows(NamedTuple):
-    """What the first rows say about every column."""
+    """What the first rows say about each column."""
 
     mean: Floats
     """(D,): centre of the rows."""
@@ -34,10 +34,10 @@ class FirstRows(NamedTuple):
     spread: Floats
     """(D,): variance of the rows, outliers drawn in."""
     varies: Floats
-    """(D,): 1, or 0 for a column that is constant so far, about which nothing is known."""
+    """(D,): 1, or 0 for a column that has been constant so far and tells nothing."""
 
     def mean_strength(self, variance: Floats) -> float:
-        """Return kappa with which the means of clusters are expected to spread as the rows do.
+        """Return kappa for which the means of clusters are expected to spread as the rows do.
 
         A base measure with covariance C expects a mean at a squared distance of D / kappa from the
         centre, in units of C; the rows are at sum_j T_j / C_jj. So kappa is the harmonic mean of
@@ -59,45 +59,46 @@ class FirstRows(NamedTuple):
 
     @property
     def _weights(self) -> Floats:
-        """Return what columns count: only those that vary, if there are any."""
+        """Return weights of the columns: only those that vary count, if there are any."""
         return self.varies if self.varies.any() else np.ones_like(self.varies)
 
 
 def first_rows(cells: Floats) -> FirstRows:
-    """Return centre, variance within clusters and variance of every column.
+    """Return centre, variance within clusters and variance of each column.
 
-    Differences of two rows of one cluster have twice its covariance, and tell nothing of where the
-    cluster is; pairs of rows of two clusters are further apart. So the variance within clusters
-    can be had from close pairs without knowing the clusters (Art, Gnanadesikan & Kettenring 1982,
+    Differences of two rows of one cluster have twice its covariance, and do not depend on where the
+    cluster is; rows of different clusters are further apart. So the variance within clusters
+    can be found from close pairs without knowing the clusters (Art, Gnanadesikan & Kettenring 1982,
     "Data-based metrics for cluster analysis"). With d_j half the squared difference of a pair in
     column j and v the variances,
 
         a pair is close      if sum_j d_j / v_j <= q,    P(chi2_D <= q) = 2/3,
         v_j = c * mean of d_j over close pairs,          c = P(chi2_D <= q) / P(chi2_{D+2} <= q),
 
-    is solved by iteration from below, beginning with the closest pairs. c makes the variances of
-    a single Gaussian with independent columns a solution: it is what cutting off the far third
-    takes away. Where v is smaller than the clusters a step makes it larger; where it reaches
-    between separated clusters there are too few pairs, and a step makes it smaller. Correlated
-    columns make the result too small, and clusters that crowd few columns make it too large.
+    is solved by iteration from below, starting with the closest pairs. c makes the variances of a
+    single Gaussian with independent columns a solution: it makes up for cutting off the far third.
+    If v is smaller than the clusters, a step increases it; if it reaches between separated
+    clusters, there are too few pairs, and a step decreases it. Correlated columns make the result
+    too small, and clusters that crowd few columns make it too large.
 
     v_j is at most the variance of the rows, and at least gap^2 / 12, the variance of rounding,
     where gap is the smallest difference between two values of the column (so that columns of few
     values do not get variance zero). Correlations are left to the clusters. Centre and spread are
-    mean and variance with the outermost cells of either side drawn in to the 2.5 and 97.5 per cent
-    points. All of it moves with shifts and scales of single columns. Missing cells are left out: a
-    pair has the columns that both rows have.
+    mean and variance after the outermost cells at either end are replaced by the 2.5 and 97.5 per
+    cent points. All results are equivariant under shifts and scales of single columns. Missing
+    cells are left out: a pair has the columns that both rows have.
 
     Parameters
     ----------
     cells : ndarray of shape (n, D)
-        The first rows; NaN where a cell is missing.
+        The first rows; NaN for missing cells.
 
     Returns
     -------
     FirstRows
-        A column that is constant so far has its size, squared, for both variances, or 1 if it is
-        zero or missing: wide enough for what may come, and of no effect while it stays constant.
+        For a column that has been constant so far, both variances are its size squared, or 1 if it
+        is zero or missing: wide enough for what may come, and without effect while it stays
+        constant.
     """
     low, high = np.fmin.reduce(cells, axis=0), np.fmax.reduce(cells, axis=0)
     low, high = (np.where(np.isnan(end), 0.0, end) for end in (low, high))
@@ -116,7 +117,7 @@ def first_rows(cells: Floats) -> FirstRows:
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
-    """Return mean and variance of the cells of every column that are there."""
+    """Return mean and variance of the present cells of each column."""
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     mean: Floats = np.where(there, values, 0.0).sum(axis=0) / count
@@ -125,7 +126,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _drawn_in(values: Floats) -> Floats:
-    """Return the cells with the outermost of every column replaced by the next ones."""
+    """Return the cells with the outermost of each column replaced by the next ones."""
     low, high = np.nanquantile(values, [OUTERMOST, 1.0 - OUTERMOST], axis=0)
     drawn_in: Floats = np.clip(values, low, high)
     return drawn_in
@@ -154,7 +155,7 @@ def _variance_of_close_pairs(values: Floats, floor: Floats) -> Floats:
         return ceiling
 
     sizes = np.arange(1, D + 1)
-    quantiles = 2.0 * gammaincinv(sizes / 2, CLOSE)  # of chi2 with so many degrees of freedom
+    quantiles = 2.0 * gammaincinv(sizes / 2, CLOSE)  # of chi2 with these degrees of freedom
     reach = np.asarray(quantiles)[shared - 1]
     inflation = CLOSE / np.asarray(chdtr(sizes + 2, quantiles))[shared - 1]
     distance = halves @ (1.0 / ceiling) / shared

@@ -1,4 +1,4 @@
-"""Encoded rows: sufficient statistics t(x) and log h(x) of every one."""
+"""Encoded rows: sufficient statistics t(x) and log h(x)."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ class Row(NamedTuple):
     log_base: float
     """log h(x)."""
     weight: float = 1.0
-    """How many rows it counts for."""
+    """Number of rows that it counts for."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Encoded observations: a row of sufficient statistics and log h(x) each.
+    """Encoded observations: one row of sufficient statistics, and log h(x), for each.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Batch:
     log_base : ndarray of shape (n,)
         log h(x).
     weights : ndarray of shape (n,), optional
-        How many rows each row counts for; by default one.
+        Number of rows that each row counts for; by default one.
     """
 
     statistics: Floats | csr_array
@@ -62,7 +62,7 @@ class Batch:
 
     @cached_property
     def row_weights(self) -> Floats:
-        """Return how many rows every row counts for."""
+        """Return the number of rows that each row counts for."""
         return filled(len(self), 1.0) if self.weights is None else self.weights
 
     @property
@@ -90,7 +90,7 @@ class Batch:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the observations of several batches of one class, in order, as one."""
+        """Return the observations of several batches of one class, in order."""
         blocks: list[Any] = [part.statistics for part in parts]
         dense = isinstance(blocks[0], np.ndarray)
         statistics: Any = np.concatenate(blocks) if dense else vstack(blocks, format="csr")
@@ -105,7 +105,7 @@ class Batch:
         return log_base, np.concatenate([part.row_weights for part in parts])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that `Likelihood.batch_of` needs to make these rows again."""
+        """Return everything that `Likelihood.batch_of` needs to restore these rows."""
         ends = {"log_base": self.log_base, "weights": self.row_weights}
         if isinstance(self.statistics, np.ndarray):
             return {"statistics": self.statistics, **ends}
@@ -133,15 +133,15 @@ class Batch:
     has_sparse_rows: ClassVar[bool] = True
     """Whether `kernel_rows` are `SparseRows`."""
     scores_alone: ClassVar[bool] = True
-    """Whether compiled loops can score a row in one cluster, without what is cached of all."""
+    """Whether compiled loops can score a row in one cluster, without the cache of all clusters."""
 
     @cached_property
     def kernel_rows(self) -> Any:
-        """Return the arrays for compiled loops, or None where there are none for this layout."""
+        """Return the arrays for compiled loops, or None if this layout has no loops."""
         return self.sparse_rows()
 
     def sparse_rows(self) -> SparseRows:
-        """Return statistics of any kind for compiled loops: a dense row has every column."""
+        """Return statistics of any kind for compiled loops; a dense row has every column."""
         n, D = len(self), self.n_statistics
         if isinstance(self.statistics, np.ndarray):
             indptr: NDArray[np.int64] = D * np.arange(n + 1)
@@ -155,7 +155,7 @@ class Batch:
 
 
 def rows_between(matrix: csr_array, start: int, stop: int) -> csr_array:
-    """Return rows start..stop-1 of a matrix, whose memory they share."""
+    """Return rows start..stop-1 of a matrix, sharing its memory."""
     ends = matrix.indptr[start : stop + 1]
     inside = slice(ends[0], ends[-1])
     parts = (matrix.data[inside], matrix.indices[inside], ends - ends[0])
@@ -169,7 +169,7 @@ def plain_rows(
     log_base: Floats,
     weights: Floats,
 ) -> SparseRows:
-    """Return rows for compiled loops, no tokens spelt out."""
+    """Return rows for compiled loops, without tokens spelt out."""
     none, nowhere = np.zeros(indptr.size, np.int64), np.empty(0, np.int64)
     return SparseRows(
         indptr,
@@ -186,14 +186,14 @@ def plain_rows(
 
 
 def filled(n: int, value: float | bool) -> NDArray[Any]:
-    """Return n equal values, in a quarter of the time that `np.full` takes for a single row."""
+    """Return n equal values, four times as fast as `np.full` for a single row."""
     found = np.empty(n, type(value))
     found.fill(value)
     return found
 
 
 def _plain(values: Any) -> Floats:
-    """Return float64 as compiled loops know it: contiguous and writable; a copy if need be."""
+    """Return float64 for compiled loops: contiguous and writable; copied if necessary."""
     return np.require(values, np.float64, ["C", "W"])
 
 
@@ -228,7 +228,7 @@ def plus(before: Floats, shares: Floats, values: Floats, *, paired: bool) -> Flo
     before : ndarray of shape (K, D)
         Summed statistics.
     shares : ndarray of shape (K,)
-        What part of the row each takes.
+        Share of the row that each cluster takes.
     values : ndarray of shape (D,) or (K, D)
         The row's statistics, or one row per cluster.
     paired : bool

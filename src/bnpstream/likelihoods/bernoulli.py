@@ -1,4 +1,4 @@
-"""Yes or no: Bernoulli columns."""
+"""Bernoulli columns, for booleans."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -56,7 +56,7 @@ class Bernoulli(Summed):
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the summed log probabilities of the cells that are there."""
+        """Return the summed log probabilities of the present cells."""
         D = self.n_columns
         yes, no = self._posterior(statistics)
         there, x = row.values[:D] > 0.0, row.values[D : 2 * D] > 0.0
@@ -69,13 +69,13 @@ class Bernoulli(Summed):
         return yes / (yes + no)
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
-        """Draw one row from the posterior predictive of every cluster."""
+        """Draw one row from the posterior predictive of each cluster."""
         no_options(self, options)
         means = self.posterior_mean(statistics)
         return (rng.random(means.shape) < means).astype(np.float64)
 
     def blocks(self) -> list[Block]:
-        """Return the one block."""
+        """Return the block of the compiled score."""
         D, yes = self.n_columns, self._scale * as_vector("mean", self.mean)
         parameters = np.concatenate([yes, self._scale - yes])
         return [Block(kind_of(bernoulli), D, D, self.n_pairs, 2 * D, parameters)]

@@ -1,4 +1,4 @@
-"""Documents that repeat their words more than their cluster does."""
+"""Bursty documents, which repeat their words more than their cluster does."""
 
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -42,7 +42,7 @@ class BurstyWords(WordLikelihood):
     latent: ClassVar[bool] = True
 
     def shapes(self, statistics: Floats) -> Floats:
-        """Return the Dirichlet parameters of documents in every cluster, shape (K, V)."""
+        """Return the Dirichlet parameters of documents in each cluster, shape (K, V)."""
         total = self.base_measure(statistics.shape[1] - 1)[1]
         damped: Floats = damping(total + statistics[:, -1:], self.burstiness)
         shapes: Floats = damped * super().shapes(statistics)
@@ -51,7 +51,7 @@ class BurstyWords(WordLikelihood):
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
         """Return log p(x | cluster) without log h(x): the urn of damped counts.
 
-        The two layers, Dir(s theta) and theta ~ Dir(alpha + T), are taken for one with the same
+        The two layers, Dir(s theta) and theta ~ Dir(alpha + T), are replaced by one with the same
         mean and covariances.
         """
         alpha, total = self.base_measure(statistics.shape[1] - 1)
@@ -66,9 +66,9 @@ class BurstyWords(WordLikelihood):
         return found
 
     def contributions(self, statistics: Floats, row: Row, slots: NDArray[np.int64]) -> Floats:
-        """Return the expected tables of every word in some clusters, and their sum.
+        """Return the expected tables of each word in some clusters, and their sum.
 
-        Given the number of all tables, words are independent; it is found in a few rounds.
+        Given the total number of tables, words are independent; it is found in a few rounds.
         """
         alpha, total = self.base_measure(statistics.shape[1] - 1)
         columns, counts = np.asarray(row.columns), row.values[:-1]
@@ -87,7 +87,7 @@ class BurstyWords(WordLikelihood):
 
 
 def tables_of(x: float, base: Floats, rate: Floats) -> Floats:
-    """Return E[t | x] in every cluster (twin: ``kernels.words.tables.tables_of``)."""
+    """Return E[t | x] in each cluster (twin: ``kernels.words.tables.tables_of``)."""
     plain = rate * (base + LONG_RUN) > NO_REPEATS
     rate = np.where(plain, 1.0, rate)
     base = np.where(plain, 1.0, base)
@@ -105,21 +105,21 @@ def tables_of(x: float, base: Floats, rate: Floats) -> Floats:
 
 
 GUESSED_DOCUMENT_STRENGTH = 500.0
-"""The first guess of s."""
+"""First guess of s."""
 DOCUMENTS_OF_A_TOPIC = 50.0
-"""c in average documents: from so many on, a cluster's own words outweigh the base measure."""
+"""c in average documents: with this many, a cluster's own words outweigh the base measure."""
 
 
 def strength_of_topics(n_words: float, n_documents: int) -> float:
-    """Return c, given how many words documents have, those of each counted once."""
+    """Return c, given the number of words per document, counting each word once."""
     return DOCUMENTS_OF_A_TOPIC * max(n_words / max(n_documents, 1), 1.0)
 
 
 class BurstyDocuments(Documents):
-    """Encoded documents, of which a base measure counts every word once."""
+    """Encoded documents whose base measure counts each word once per document."""
 
     def totals(self, n_columns: int) -> Floats:
-        """Return how many documents have each of the first columns."""
+        """Return the number of documents with each of the first columns."""
         once = csr_array(self.statistics)
         once.data = np.ones_like(once.data)
         totals: Floats = np.asarray(self.row_weights @ once)
@@ -136,9 +136,9 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
     document repeats words it has used before, even if they are rare in its cluster; with infinite s
     this is `DirichletMultinomial`.
 
-    A document adds to a cluster how many of its words were drawn anew from theta_k, its *tables*
-    T, 1 <= t_w <= x_w, in expectation. A score takes both layers for one with the same mean and
-    covariances: with C = A + T.,
+    A document adds to its cluster the expected number of its words that were drawn anew from
+    theta_k, its *tables* T, 1 <= t_w <= x_w. A score replaces both layers by one with the same mean
+    and covariances: with C = A + T.,
 
         g = s / (s + C + 1),    log p(x | T) = log N! - sum_w log x_w!
             + log Gamma(g C) - log Gamma(g C + N)
@@ -186,7 +186,7 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
         """Return 1/s."""
         if self.document_strength == LEARN:
             raise ValueError(
-                'document_strength="learn" is to be learnt: call informed(X) with some rows'
+                'document_strength="learn" is not learnt yet: call informed(X) with some rows'
             )
         return 1.0 / float(self.document_strength)
 
@@ -196,7 +196,7 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
         return super().is_informed and self.document_strength != LEARN
 
     def informed(self, X: Any) -> "BurstyMultinomial":
-        """Return this likelihood with alpha = c m taken from some rows, and a guess of s."""
+        """Return this likelihood with alpha = c m from some rows, and a first guess of s."""
         found, counts = self, as_counts(X)
         if isinstance(self.alpha, str):
             once = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
@@ -217,7 +217,7 @@ class BurstyMultinomial(BurstyWords, DirichletMultinomial):
         return self.document_strength == LEARN
 
     def rescaled(self, factor: float) -> "BurstyMultinomial":
-        """Return documents with s times a factor."""
+        """Return this likelihood with s times a factor."""
         return replace(self, document_strength=factor / self.burstiness)
 
     def learnt(self, scale: float) -> dict[str, float]:

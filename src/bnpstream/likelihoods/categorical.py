@@ -1,4 +1,4 @@
-"""Labels: categorical columns."""
+"""Categorical columns, for labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,15 +28,15 @@ from bnpstream.likelihoods.registry import register
 class Categorical(ColumnLikelihood):
     """Independent columns of labels (Dirichlet-categorical); missing cells are integrated out.
 
-    x_j ~ Categorical(p_j), p_j ~ Dirichlet(alpha). Every column has one extra level for labels that
+    x_j ~ Categorical(p_j), p_j ~ Dirichlet(alpha). Each column has one extra level for labels that
     are not among `levels`, so a label that appears later is not an error.
 
     Parameters
     ----------
     levels : sequence of sequences, optional
-        The labels of every column. Default those of the first rows, sorted.
+        The labels of each column. Default those of the first rows, sorted.
     alpha : float
-        Dirichlet parameter of every level (the base measure).
+        Dirichlet parameter of each level (the base measure).
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Categorical(ColumnLikelihood):
 
     @property
     def input(self) -> InputTraits:
-        """Return what rows this family takes: labels, some of them missing."""
+        """Return what rows this family takes: labels, some of which may be missing."""
         return InputTraits(allow_nan=True, categorical=True, string=True)
 
     @property
@@ -80,7 +80,7 @@ class Categorical(ColumnLikelihood):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Return the number of levels of every column, the one for other labels included."""
+        """Return the number of levels of each column, including the one for other labels."""
         self.require_informed()
         return np.array([len(known) + 1 for known in self.levels or ()], np.int64)
 
@@ -90,7 +90,7 @@ class Categorical(ColumnLikelihood):
         return int(self.sizes.sum())
 
     def continues(self, other: Likelihood) -> bool:
-        """Return whether statistics that another likelihood summed are of the same labels."""
+        """Return whether statistics summed under another likelihood are of the same labels."""
         return isinstance(other, Categorical) and (
             [list(known) for known in self.levels or ()]
             == [list(known) for known in other.levels or ()]
@@ -100,7 +100,7 @@ class Categorical(ColumnLikelihood):
         return as_labels(X)
 
     def _numbers(self, table: NDArray[np.object_]) -> Floats:
-        """Return the number of every label's level; NaN where it is missing."""
+        """Return the number of each label's level; NaN if missing."""
         cells = np.empty(table.shape)
         for j, known in enumerate(self.levels or ()):
             numbers: dict[Any, float] = {label: float(i) for i, label in enumerate(known)}
@@ -117,7 +117,7 @@ class Categorical(ColumnLikelihood):
         return high, np.zeros_like(high)
 
     def _columns(self, statistics: Floats) -> list[Floats]:
-        """Return alpha + S of every column, (K, levels) each."""
+        """Return alpha + S of each column, (K, levels) each."""
         counts = statistics[:, : self.n_pairs] + self.alpha
         return np.split(counts, np.cumsum(self.sizes)[:-1], axis=1)
 
@@ -129,21 +129,21 @@ class Categorical(ColumnLikelihood):
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the summed log probabilities of the cells that are there."""
+        """Return the summed log probabilities of the present cells."""
         levels = np.flatnonzero(row.values[: self.n_pairs])
         total: Floats = np.log(self.posterior_mean(statistics)[:, levels]).sum(axis=1)
         return total
 
     def posterior_mean(self, statistics: Floats) -> Floats:
-        """Return the probability of every level of every column, side by side."""
+        """Return the probability of each level of each column, side by side."""
         return np.hstack([c / c.sum(axis=1, keepdims=True) for c in self._columns(statistics)])
 
     def sample(
         self, statistics: Floats, rng: np.random.Generator, **options: Any
     ) -> NDArray[np.object_]:
-        """Draw one row of labels from the posterior predictive of every cluster.
+        """Draw one row of labels from the posterior predictive of each cluster.
 
-        Other labels come out as None.
+        Other labels become None.
         """
         no_options(self, options)
         rows = np.empty((len(statistics), self.n_columns), dtype=object)
@@ -154,7 +154,7 @@ class Categorical(ColumnLikelihood):
         return rows
 
     def mean_names(self, names: Sequence[str]) -> list[str]:
-        """Return a name for the share of every label: "column = label"."""
+        """Return a name for the share of each label: "column = label"."""
         self.require_informed()
         return [
             f"{name} = {level}"
@@ -163,7 +163,7 @@ class Categorical(ColumnLikelihood):
         ]
 
     def blocks(self) -> list[Block]:
-        """Return a block a column."""
+        """Return one block per column."""
         return [
             Block(kind_of(categorical), size, 1, size, size, np.full(size, float(self.alpha)))
             for size in self.sizes.tolist()
@@ -171,5 +171,5 @@ class Categorical(ColumnLikelihood):
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:
-    """Sort labels of one type by themselves, types by name."""
+    """Sort labels of one type by value, types by name."""
     return type(label).__name__, label

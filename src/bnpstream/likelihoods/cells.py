@@ -1,4 +1,4 @@
-"""Rows of cells, one a column: the check at the door, batches, and what their families share."""
+"""Rows of cells, one per column: validation, batches, and what their families share."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST = 1e100
-"""Cells beyond it would overflow when they are squared and summed."""
+"""Larger cells would overflow when squared and summed."""
 APART = 8
-"""Columns by which rows of `Derived` are kept from falling into the same cache lines."""
+"""Columns added to rows of `Derived`, so that rows do not fall into the same cache lines."""
 
 
 class WrongWidthError(ValueError):
@@ -53,7 +53,7 @@ def as_cells(X: Any) -> Floats:
 
 
 def refuse_cells(cells: Floats, bad: NDArray[np.bool_], said: str) -> None:
-    """Raise an error that names the first bad cell and says what cells must be, if one is bad."""
+    """Raise an error that names the first bad cell, if any, and says what cells must be."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise RowError(int(row), f"column {column} is {cells[row, column]}: {said}")
@@ -77,7 +77,7 @@ def all_numbers(cells: NDArray[Any]) -> bool:
 
 
 def _no_number(X: Any, error: TypeError | ValueError) -> Exception:
-    """Return an error that says where the first cell is that is no number, and what it is."""
+    """Return an error that names the first cell that is not a number."""
     said = f"X must hold numbers: {error}"
     for (row, column), cell in np.ndenumerate(X):
         try:
@@ -93,7 +93,7 @@ class Block(NamedTuple):
 
     kind: int
     cells: int
-    """Columns; of a categorical block, levels."""
+    """Columns; for a categorical block, levels."""
     columns: int
     """Columns."""
     statistics: int
@@ -102,18 +102,18 @@ class Block(NamedTuple):
 
 
 class CellBatch(Batch):
-    """Encoded rows of cells; their statistics are made when they are asked for.
+    """Encoded rows of cells; their statistics are computed when needed.
 
     Parameters
     ----------
     cells : ndarray of shape (n, D)
-        Numbers; NaN where a cell is missing.
+        Numbers; NaN for missing cells.
     log_base : ndarray of shape (n,)
         log h(x).
     family : ColumnLikelihood
-        Makes the statistics.
+        Computes the statistics.
     weights : ndarray of shape (n,), optional
-        How many rows a row counts for; by default one.
+        Number of rows that each row counts for; by default one.
     """
 
     def __init__(
@@ -164,13 +164,13 @@ class CellBatch(Batch):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the observations of several batches, in order, as one."""
+        """Return the observations of several batches, in order."""
         cells = np.concatenate([part.cells for part in parts])
         log_base, weights = cls._joined_ends(parts)
         return cls(cells, log_base, parts[0].family, weights)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that `ColumnLikelihood.batch_of` needs to make these rows again."""
+        """Return everything that `ColumnLikelihood.batch_of` needs to restore these rows."""
         return {"cells": self.cells, "log_base": self.log_base, "weights": self.row_weights}
 
     def weighted_sums(self, responsibilities: csr_array) -> Floats:
@@ -194,9 +194,9 @@ class CellBatch(Batch):
 class ColumnLikelihood(Likelihood):
     """A family of columns that are independent of all others given the cluster.
 
-    Statistics are pairs of doubles, so that offsets of 1e6 and clusters 1e6 apart cost nothing: the
-    first half of a row holds the numbers, the second what rounding took away. A subclass gives its
-    statistics, its normaliser, and its blocks of the compiled score.
+    Statistics are pairs of doubles, so that offsets of 1e6 and clusters 1e6 apart lose no accuracy:
+    the first half of a row holds the numbers, the second half the rounding errors. A subclass gives
+    its statistics, its normaliser, and its blocks of the compiled score.
     """
 
     paired: ClassVar[bool] = True
@@ -206,11 +206,11 @@ class ColumnLikelihood(Likelihood):
 
     @property
     def input(self) -> InputTraits:
-        """Return what rows this family takes: cells may be missing if they integrate out."""
+        """Return what rows this family takes; cells may be missing if they integrate out."""
         return InputTraits(allow_nan=self.takes_missing)
 
     def expected_score(self, batch: Batch, draw: Draw, score: Score) -> tuple[Floats, Floats]:
-        """Return what log predictives are expected of rows with the same cells missing."""
+        """Return the log predictives expected of rows with the same cells missing."""
         missing = np.isnan(cast(CellBatch, batch).cells)
         rows = np.asarray(draw())
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
@@ -225,7 +225,7 @@ class ColumnLikelihood(Likelihood):
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """Return the number of columns; ValueError if it is not known so far."""
+        """Return the number of columns; ValueError if not known yet."""
 
     @property
     @abstractmethod
@@ -234,22 +234,22 @@ class ColumnLikelihood(Likelihood):
 
     @abstractmethod
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
-        """Return the statistics of rows, and what rounding took away, each (n, n_pairs)."""
+        """Return the statistics of rows, and their rounding errors, each (n, n_pairs)."""
 
     @abstractmethod
     def blocks(self) -> list[Block]:
         """Return the blocks of the compiled score."""
 
     def require_informed(self) -> None:
-        """Raise ValueError if something is left open."""
+        """Raise ValueError if some parameters are not set."""
         if not self.is_informed:
             raise ValueError(
-                f"{type(self).__name__} leaves its base measure open: call informed(X) with some "
-                "rows, or give all its parameters"
+                f"{type(self).__name__} has no base measure yet: call informed(X) with some rows, "
+                "or give all its parameters"
             )
 
     def continues(self, other: Likelihood) -> bool:
-        """Return whether statistics that another likelihood summed are this one's too."""
+        """Return whether statistics summed under another likelihood are valid for this one."""
         related = isinstance(self, type(other)) or isinstance(other, type(self))
         return related and self.n_pairs == getattr(other, "n_pairs", 0)
 
@@ -258,14 +258,14 @@ class ColumnLikelihood(Likelihood):
         return np.zeros(len(cells))
 
     def check_cells(self, cells: Floats) -> None:
-        """Raise ValueError if a cell is none of this family's."""
+        """Raise ValueError if a cell is not valid for this family."""
 
     def statistics_of(self, cells: Floats) -> Floats:
         """Return t(x) of rows, shape (n, 2 n_pairs)."""
         return np.concatenate(self.pairs_of(cells), axis=1)
 
     def encode(self, X: Any) -> CellBatch:
-        """Return the rows of X, checked.
+        """Return the rows of X, validated.
 
         Parameters
         ----------
@@ -285,23 +285,23 @@ class ColumnLikelihood(Likelihood):
         return CellBatch(arrays["cells"], arrays["log_base"], self, arrays["weights"])
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if a cell is none of this family's."""
+        """Raise ValueError if a cell is not valid for this family."""
         self._checked(X)
 
     def _numbers(self, table: Any) -> Floats:
-        """Return cells that were checked as numbers; by default they are."""
+        """Return validated cells as numbers; by default they are numbers."""
         numbers: Floats = table
         return numbers
 
     def _checked(self, X: Any) -> Any:
-        """Return the cells of X, or raise ValueError if one is none of this family's."""
+        """Return the cells of X; ValueError if one is not valid for this family."""
         cells = as_cells(X)
         if not self.takes_missing and not all_numbers(cells) and np.isnan(cells).any():
             row, column = np.argwhere(np.isnan(cells))[0]
             raise RowError(
                 int(row),
-                f"column {column} is missing (NaN): {type(self).__name__} needs every cell; "
-                "DiagonalGaussian integrates missing cells out",
+                f"column {column} is missing (NaN): {type(self).__name__} needs all cells; "
+                "DiagonalGaussian allows missing cells",
             )
         self.check_cells(cells)
         return cells
@@ -325,7 +325,7 @@ class ColumnLikelihood(Likelihood):
     def faded_cache(
         self, cache: Derived, table: Table, masses: Floats, n_clusters: int, *, exact: bool
     ) -> Derived:
-        """Return the same arrays, derived anew."""
+        """Return the same arrays, derived again."""
         derive_all(self.kernel_parameters(int(table.shape[0])), table, n_clusters, cache)
         return cache
 
@@ -344,7 +344,7 @@ class ColumnLikelihood(Likelihood):
 
 
 def as_vector(name: str, value: Any, size: int | None = None) -> Floats:
-    """Return numbers, one a column, or say what is wrong with them."""
+    """Return numbers, one per column, or raise ValueError."""
     try:
         found = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -352,7 +352,7 @@ def as_vector(name: str, value: Any, size: int | None = None) -> Floats:
     if size is not None and found.ndim == 0:
         found = np.full(size, float(found))
     if found.ndim != 1 or (size is not None and found.size != size):
-        raise ValueError(f"{name} must be one number a column, got an array of {found.shape}")
+        raise ValueError(f"{name} must be one number per column, got an array of {found.shape}")
     if not np.isfinite(found).all():
         raise ValueError(f"{name} must be finite, got {found[~np.isfinite(found)][0]}")
     return found

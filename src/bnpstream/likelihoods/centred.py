@@ -1,4 +1,4 @@
-"""What families of columns share that expect a mean: counts, yes or no, Gaussians."""
+"""Shared by families of columns with expected means: counts, booleans, Gaussians."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from bnpstream.likelihoods.cells import (
 
 @dataclass(frozen=True, eq=False)
 class Centred(ColumnLikelihood):
-    """Columns with means that are expected, and a scale of the base measure.
+    """Columns with expected means, and a scale of the base measure.
 
-    A subclass has a field for the scale, called `scale_name`; it is learnt where it is None.
+    A subclass has a field for the scale, called `scale_name`; it is learnt if None.
     """
 
     mean: ArrayLike | None = None
@@ -40,19 +40,19 @@ class Centred(ColumnLikelihood):
         return as_vector("mean", self.mean).size
 
     def _replaced(self, scale: Any, **others: Any) -> Self:
-        """Return this family with another scale, and what else is named."""
+        """Return this family with another scale, and other fields as given."""
         return replace(self, **{self.scale_name: scale}, **others)
 
 
 @dataclass(frozen=True, eq=False)
 class Summed(Centred):
-    """Columns whose statistics are counts n_j of cells and sums of their values.
+    """Columns whose statistics are numbers n_j of cells and sums of their values.
 
-    The scale is how much the expectation is worth: 1 until it is learnt.
+    The scale is the weight of the expectation: 1 until it is learnt.
     """
 
     smoothing: ClassVar[tuple[float, float]]
-    """What is added to the sums of the first rows, and to how many there are."""
+    """Added to the sums of the first rows, and to their number."""
     cells_are: ClassVar[str]
     """What cells must be."""
 
@@ -63,11 +63,11 @@ class Summed(Centred):
 
     @abstractmethod
     def _check_mean(self, mean: Floats) -> None:
-        """Raise ValueError if these means cannot be expected."""
+        """Raise ValueError if these expected means are invalid."""
 
     @abstractmethod
     def _takes(self, cells: Floats) -> NDArray[np.bool_]:
-        """Return which cells are this family's."""
+        """Return which cells are valid for this family."""
 
     @property
     def _scale(self) -> float:
@@ -80,11 +80,11 @@ class Summed(Centred):
 
     @property
     def is_informed(self) -> bool:
-        """Return whether the means to expect are known."""
+        """Return whether the expected means are known."""
         return self.mean is not None
 
     def informed(self, X: Any) -> Self:
-        """Return this family with means to expect from some rows, smoothed a little."""
+        """Return this family with expected means from some rows, smoothed a little."""
         if self.is_informed:
             return self
         there = ~np.isnan(cells := as_cells(X))
@@ -94,8 +94,8 @@ class Summed(Centred):
         return replace(self, mean=(sums + more) / (count + rows))
 
     def check_cells(self, cells: Floats) -> None:
-        """Raise ValueError if a cell is none of this family's."""
-        said = f"{type(self).__name__} columns are {self.cells_are}"
+        """Raise ValueError if a cell is not valid for this family."""
+        said = f"{type(self).__name__} columns must be {self.cells_are}"
         refuse_cells(cells, ~(np.isnan(cells) | self._takes(cells)), said)
 
     @property
@@ -104,12 +104,12 @@ class Summed(Centred):
         return 2 * self.n_columns
 
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
-        """Return ones and values of the cells that are there."""
+        """Return ones and values of the present cells."""
         there = ~np.isnan(cells)
         high = np.hstack([there, np.where(there, cells, 0.0)])
         return high, np.zeros_like(high)
 
     def _totals(self, statistics: Floats) -> tuple[Floats, Floats]:
-        """Return n_j and S_j of every cluster, each (K, D)."""
+        """Return n_j and S_j of each cluster, each (K, D)."""
         D = self.n_columns
         return statistics[:, :D], statistics[:, D : 2 * D]

@@ -1,4 +1,4 @@
-"""Whole, non-negative counts: the check at the door."""
+"""Validation of whole, non-negative counts."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 
 LARGEST_COUNT = 2**53
-"""Up to here a double holds every whole number."""
+"""A double holds every whole number up to this."""
 
 
 def as_counts(X: Any) -> csr_array:
-    """Return X as a canonical csr_array of whole float64 counts, or say which entry is bad.
+    """Return X as a canonical csr_array of whole float64 counts; ValueError names a bad entry.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def as_counts(X: Any) -> csr_array:
     counts : csr_array of shape (n, V)
         Sorted columns, no duplicates, no stored zeros.
     """
-    given: Any = _as_matrix(X)  # whole numbers as they are: as a float, 2^53 + 1 is 2^53
+    given: Any = _as_matrix(X)  # whole numbers stay integers: as a float, 2^53 + 1 is 2^53
     bad = np.flatnonzero(
         ~((given.data >= 0) & (given.data <= LARGEST_COUNT)) | (given.data != np.trunc(given.data))
     )
@@ -67,11 +67,11 @@ def _as_numbers(X: Any) -> Any:
 
 
 def reason(value: Any) -> str:
-    """Say why a number is no count."""
+    """Return why a number is not a count."""
     if np.isnan(value):
         return "NaN is not a count"
     if value < 0:
         return "a count cannot be negative"
     if value > LARGEST_COUNT:
         return f"a count cannot be larger than {LARGEST_COUNT}"
-    return "a count cannot be a fraction (for tf-idf, give what CountVectorizer counts)"
+    return "a count cannot be a fraction (instead of tf-idf, give word counts)"

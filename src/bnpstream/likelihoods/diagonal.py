@@ -83,7 +83,7 @@ class DiagonalGaussian(Normal):
         return mean, self._strength, shape, (shape - 1.0) * variance
 
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
-        """Return ones, cells and squares of the cells that are there."""
+        """Return ones, cells and squares of the present cells."""
         there = ~np.isnan(cells)
         values = np.where(there, cells, 0.0)
         squares, rest = two_product(values, values)
@@ -119,7 +119,7 @@ class DiagonalGaussian(Normal):
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the summed log densities of Student's t over the cells that are there."""
+        """Return the summed log densities of Student's t over the present cells."""
         D, post = self.n_columns, self._posterior(statistics)
         there, x = row.values[:D] > 0.0, row.values[D : 2 * D]
         weight = post.strength / (2.0 * post.rate * (post.strength + 1.0))
@@ -133,7 +133,7 @@ class DiagonalGaussian(Normal):
         return self._posterior(statistics).mean
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
-        """Draw one row from the posterior predictive of every cluster."""
+        """Draw one row from the posterior predictive of each cluster."""
         no_options(self, options)
         post = self._posterior(statistics)
         scale = np.sqrt(post.rate * (post.strength + 1.0) / (post.shape * post.strength))
@@ -142,7 +142,7 @@ class DiagonalGaussian(Normal):
         )
 
     def with_column(self, cells: Floats) -> "DiagonalGaussian":
-        """Return this family with one more column, its base measure taken from some cells."""
+        """Return this family with one more column, whose base measure is taken from some cells."""
         mean = self._base[0]
         new = first_rows(cells.reshape(-1, 1))
         variance = as_vector("variance", self.variance, mean.size)
@@ -151,12 +151,12 @@ class DiagonalGaussian(Normal):
         )
 
     def with_empty_column(self, statistics: Floats) -> Floats:
-        """Return statistics of this family, (K, 6D), as those of one more column, all missing."""
+        """Return statistics of this family, (K, 6D), with one more column, always missing."""
         parts = statistics.reshape(len(statistics), 6, self.n_columns)
         return np.pad(parts, ((0, 0), (0, 0), (0, 1))).reshape(len(statistics), -1)
 
     def blocks(self) -> list[Block]:
-        """Return the one block."""
+        """Return the block of the compiled score."""
         m, kappa, a, b = self._base
         parameters = np.concatenate([m, [kappa, a], b])
         return [Block(kind_of(diagonal), m.size, m.size, self.n_pairs, 4 * m.size + 1, parameters)]

@@ -1,4 +1,4 @@
-"""Documents as lists of words or counts of words: the check at the door, and batches."""
+"""Documents as lists of words or word counts: validation, and batches."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -21,18 +21,18 @@ from bnpstream.likelihoods.typicality import log_factorial
 Document = dict[Hashable, int]
 
 UNSEEN = 0
-"""Column of all words that are not known; words are numbered from one on."""
+"""Column of all unknown words; known words are numbered from one on."""
 LENGTH = 2**31 - 2
-"""Column of the length: the last, and so far out that no vocabulary grows up to it."""
+"""Column of the length: the last, too far out for any vocabulary to reach."""
 
 
 def as_documents(documents: Any) -> Sequence[Document]:
-    """Return documents as counts of words, or say what is wrong with which.
+    """Return documents as word counts; ValueError says which one is wrong, and why.
 
     Parameters
     ----------
     documents : Bags, or iterable of (mapping from words to counts, or iterable of words)
-        Words are anything hashable. A word with the count 0 is left out. Bags stay what they are.
+        Words may be any hashable. Words with count 0 are left out. Bags are returned unchanged.
     """
     if isinstance(documents, Bags) and len(documents) > 0:
         return documents  # type: ignore[return-value]
@@ -48,9 +48,9 @@ def as_documents(documents: Any) -> Sequence[Document]:
 
 
 def as_document(document: Any, name: str, row: int = 0) -> Document:
-    """Return one document as counts of words; `name` is what an error calls it."""
+    """Return one document as word counts; `name` is its name in errors."""
     if isinstance(document, str | bytes):
-        raise _refused(row, name, "is a string: split it into words first, as with .split()")
+        raise _refused(row, name, "is a string: split it into words, for example with .split()")
     if isinstance(document, Mapping):
         counts = document.values()
         if set(map(type, counts)) == {int} and min(counts) > 0 and max(counts) < LARGEST_COUNT:
@@ -63,7 +63,7 @@ def as_document(document: Any, name: str, row: int = 0) -> Document:
     try:
         return dict(Counter(document))
     except TypeError as error:
-        raise _refused(row, name, f"holds what cannot be a word: {error}") from None
+        raise _refused(row, name, f"contains something that cannot be a word: {error}") from None
 
 
 def _refused(row: int, name: str, fault: str) -> RowError:
@@ -84,18 +84,18 @@ def _as_count(value: Any, word: Hashable, name: str, row: int) -> int:
 
 
 class DocumentBatch(Batch):
-    """Encoded documents: the columns of their words in ascending order, the length last.
+    """Encoded documents: columns of words in ascending order, the length last.
 
     Parameters
     ----------
     indptr : ndarray of shape (n + 1,)
-        Where every document begins.
+        Start of each document, and end of the last.
     columns, values : ndarray of shape (entries,)
         Words and counts.
     log_base : ndarray of shape (n,)
-        log h(x), the multinomial coefficient.
+        log h(x), the log multinomial coefficient.
     weights : ndarray of shape (n,), optional
-        How many rows each counts for; by default one.
+        Number of rows that each document counts for; by default one.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class DocumentBatch(Batch):
 
     @classmethod
     def of_bags(cls, bags: Bags, numbers: Integers) -> Self:
-        """Return documents whose words have the numbers that `numbers` has for those of a lexicon.
+        """Return documents, given the numbers of the words in their lexicon.
 
         The rows are those that `of` makes of the same documents.
         """
@@ -200,7 +200,7 @@ class DocumentBatch(Batch):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the documents of several batches, in order, as one."""
+        """Return the documents of several batches, in order."""
         sizes = np.concatenate([np.diff(part.indptr) for part in parts])
         columns, values = (
             np.concatenate([getattr(part, name) for part in parts])
@@ -209,7 +209,7 @@ class DocumentBatch(Batch):
         return cls(np.append(0, np.cumsum(sizes)), columns, values, *cls._joined_ends(parts))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that `VocabularyLikelihood.batch_of` needs to make these rows again."""
+        """Return everything that `VocabularyLikelihood.batch_of` needs to restore these rows."""
         names = ("indptr", "columns", "values", "log_base")
         found = {name: getattr(self, name) for name in names}
         return found if self.weights is None else found | {"weights": self.weights}
@@ -228,7 +228,7 @@ class DocumentBatch(Batch):
     def weighted_sums(self, responsibilities: csr_array) -> csr_array:
         """Return the (K, D) summed statistics given (n, K) responsibilities, sparse.
 
-        Columns are numbered anew meanwhile: products take memory for every one of them.
+        Columns are renumbered meanwhile, because products take memory for each column.
         """
         words, places = np.unique(self.columns, return_inverse=True)
         counts = csr_array((self.values, places, self.indptr), shape=(len(self), words.size))
@@ -246,8 +246,8 @@ class DocumentBatch(Batch):
 
 
 class BurstyDocumentBatch(DocumentBatch):
-    """Encoded documents, of which a base measure counts every word once."""
+    """Encoded documents whose base measure counts each word once per document."""
 
     def totals(self, n_columns: int) -> Floats:
-        """Return how many documents have each of the first columns."""
+        """Return the number of documents with each of the first columns."""
         return self._summed(n_columns, np.ones(self.values.size))

@@ -1,4 +1,4 @@
-"""What is wrong with a row, and with which."""
+"""Errors about single rows."""
 
 from typing import Self
 
@@ -6,16 +6,16 @@ __all__ = ["RowError"]
 
 
 class RowError(ValueError):
-    """A row that a model does not take.
+    """A row that a model does not accept.
 
     Parameters
     ----------
     row : int
-        Which of the rows that were given, from 0.
+        Number of the row among those given, from 0.
     reason : str
-        What is wrong with it, for those who know which row it is.
+        What is wrong with it, without naming the row.
     message : str, optional
-        The same for those who do not; by default the row and the reason.
+        The same with the row; by default the row number and the reason.
 
     Examples
     --------
@@ -25,7 +25,7 @@ class RowError(ValueError):
     """
 
     def __init__(self, row: int, reason: str, message: str | None = None) -> None:
-        # All three go to the base class, so that a copy of another process has them too.
+        # All three go to the base class, so that a copy in another process has them too.
         super().__init__(row, reason, message)
         self.row, self.reason = row, reason
         self.message = f"row {row}, {reason}" if message is None else message

@@ -1,4 +1,4 @@
-"""Which features tell clusters apart: how clusters are described to people."""
+"""Features that tell clusters apart, for describing them to people."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,7 +13,7 @@ from bnpstream.likelihoods.telling import Telling
 NAMED_BY = 3
 """Features in a label."""
 TOP_BLOCK = 64
-"""Values in a block when the largest are looked for."""
+"""Values per block in the search for the largest."""
 
 
 class Feature(NamedTuple):
@@ -23,32 +23,32 @@ class Feature(NamedTuple):
     value: float
     """A word's probability in the cluster; a column's mean."""
     lift: float
-    """A word's probability over that in the whole stream; for a column, by how many standard
-    deviations of the cluster means its mean is above the stream's."""
+    """For a word, its probability divided by that in the whole stream; for a column, how far its
+    mean is above the stream's, in standard deviations of the cluster means."""
 
 
 class Described(NamedTuple):
-    """What tells one cluster from the others."""
+    """The features of one cluster."""
 
     likely: list[Feature]
     """Words with the largest value, largest first; columns in their order."""
     lifted: list[Feature]
-    """Words that tell the cluster apart, the most telling first (`telling_words`); columns with the
-    largest lift, largest first."""
+    """Distinctive words, most distinctive first (`telling_words`); columns with the largest lift,
+    largest first."""
 
 
 class Portrayed(Protocol):
-    """Clusters that are described: their means are read one at a time, as they are long."""
+    """Clusters to be described; their long means are read one at a time."""
 
     @property
     def weights(self) -> Floats:
-        """Return every cluster's share of the stream."""
+        """Return the share of the stream in each cluster."""
 
     def mean(self, k: int) -> Floats:
         """Return the mean parameters of a cluster."""
 
     def telling(self, n: int) -> list[Telling]:
-        """Return the n words that tell every cluster apart."""
+        """Return the n most distinctive words of each cluster."""
 
 
 class Features:
@@ -57,9 +57,9 @@ class Features:
     Parameters
     ----------
     names : list of str
-        What the entries of a mean are called.
+        Names of the entries of a mean.
     clusters : Portrayed
-        Clusters.
+        Clusters to describe.
     """
 
     def __init__(self, names: list[str], clusters: Portrayed) -> None:
@@ -70,14 +70,14 @@ class Features:
         return (self._clusters.mean(k) for k in range(len(self._clusters.weights)))
 
     def _averaged(self, parts: Iterable[Floats]) -> Floats:
-        """Return the mean over the stream of something that every cluster has."""
+        """Return the mean over the stream of a quantity of each cluster."""
         weighted = (w * part for w, part in zip(self._clusters.weights, parts, strict=True))
         total: Floats = sum(weighted, np.zeros(1))
         return total
 
     @cached_property
     def _spread(self) -> Floats:
-        """Return the standard deviation of the cluster means, 1 where they are all the same."""
+        """Return the standard deviation of the cluster means, 1 if they are all equal."""
         variance = self._averaged((mean - self._overall) ** 2 for mean in self._means())
         return np.where(variance > 0, np.sqrt(variance), 1.0)
 
@@ -102,10 +102,10 @@ class WordFeatures(Features):
     """Describes clusters by their words."""
 
     _telling: tuple[int, list[Telling]] = (0, [])
-    """Words of all clusters, and how many of each were asked for."""
+    """Words of all clusters, and how many of each were requested."""
 
     def of(self, k: int, n: int) -> Described:
-        """Return the n likeliest words, and the n that tell the cluster apart."""
+        """Return the n likeliest words, and the n most distinctive ones."""
         if self._telling[0] != n:
             self._telling = n, self._clusters.telling(n)
         mean = self._clusters.mean(k)
@@ -114,14 +114,14 @@ class WordFeatures(Features):
 
 
 def label_of(lifted: Sequence[Feature], kind: str) -> str:
-    """Return what a person may call a cluster or a topic: a few words, or columns.
+    """Return a label for a cluster or topic: a few words, or columns.
 
     Parameters
     ----------
     lifted : sequence of Feature
-        What tells it apart, the most telling first.
+        Distinctive features, most distinctive first.
     kind : str
-        What features are: "words", or "columns", which are named with their means.
+        "words", or "columns", which are shown with their means.
 
     Examples
     --------
@@ -134,10 +134,10 @@ def label_of(lifted: Sequence[Feature], kind: str) -> str:
 
 
 def _top(values: Floats, n: int) -> NDArray[np.intp]:
-    """Return where the n largest values are, largest first.
+    """Return the positions of the n largest values, largest first.
 
-    The n largest maxima of blocks are n values, so what is below all of them is not looked at.
-    Where the last place is shared, `argpartition` of all values says who gets it.
+    The n largest maxima of blocks are n values, so anything below all of them can be ignored. If
+    the last place is shared, `argpartition` of all values decides who gets it.
     """
     n = min(n, values.size)
     blocks = values[: values.size // TOP_BLOCK * TOP_BLOCK].reshape(-1, TOP_BLOCK)

@@ -16,7 +16,7 @@ LIBRARIES = {
     "polars": ("polars", "DataFrame"),
     "arrow": ("pyarrow", "table"),
 }
-"""Libraries of data frames: their modules, and what makes a frame of columns."""
+"""Libraries of data frames: their modules, and functions that make a frame from columns."""
 
 
 def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
@@ -30,7 +30,7 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
 
 
 def check_table(X: Any) -> None:
-    """Raise ValueError unless X, an array or sparse, is a matrix of real cells with some rows."""
+    """Raise ValueError unless X, dense or sparse, is a matrix of real cells with some rows."""
     if X.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X must hold numbers, got dtype {X.dtype}")
     if X.ndim != 2:
@@ -47,16 +47,16 @@ def check_table(X: Any) -> None:
 
 
 def check_sparse(X: Any) -> None:
-    """Raise ValueError if the pointers or indices of a sparse matrix lead out of it.
+    """Raise ValueError if pointers or indices of a sparse matrix are out of bounds.
 
-    SciPy trusts them: what leads astray would end the process.
+    SciPy trusts them; invalid ones would crash the process.
     """
     if X.format in ("csr", "csc"):
         n, n_other = X.shape if X.format == "csr" else X.shape[::-1]
         ends, places = X.indptr, X.indices
         is_sound = ends.shape == (n + 1,) and ends[0] == 0 and bool((np.diff(ends) >= 0).all())
         if not is_sound or ends[-1] > min(places.size, X.data.size):
-            raise ValueError(f"X is a damaged {X.format} matrix: its indptr leads out of it")
+            raise ValueError(f"X is a damaged {X.format} matrix: its indptr is out of bounds")
         found = [(places[: ends[-1]], n_other)]
     else:
         found = list(zip(X.tocoo().coords, X.shape, strict=True))
@@ -64,7 +64,7 @@ def check_sparse(X: Any) -> None:
         if places.size and not 0 <= places.min() <= places.max() < n:
             raise ValueError(
                 f"X is a damaged {X.format} matrix: it has indices from {places.min()} to "
-                f"{places.max()}, and they must be in 0..{n - 1}"
+                f"{places.max()}, but they must be in 0..{n - 1}"
             )
 
 
@@ -75,16 +75,16 @@ def stored_values(X: Any) -> NDArray[Any]:
 
 
 def as_array(X: Any) -> Any:
-    """Return a data frame's cells as an array; anything else as it is."""
+    """Return a data frame's cells as an array; anything else unchanged."""
     frame = as_frame(X)
     return X if frame is None else frame.to_numpy()
 
 
 def as_rows(X: Any) -> Any:
-    """Return X as an array, or sparse as it is; columns of any types become objects.
+    """Return X as an array, or sparse if it is; columns of mixed types become objects.
 
-    A data frame of one kind of numbers becomes an array of them. Missing cells are NaN where all
-    are numbers, else None.
+    A data frame with one kind of numbers becomes an array of them. Missing cells are NaN if all
+    cells are numbers, else None.
     """
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.float64), np.nan)
@@ -109,7 +109,7 @@ def _has_nulls(frame: "nw.DataFrame[Any]") -> bool:
 
 
 def _guarded(X: Any) -> Any:
-    """Return lists as an array; of objects where some are labels and some numbers."""
+    """Return lists as an array; of objects if there are both labels and numbers."""
     table = np.asarray(X)
     return np.array(X, dtype=object) if table.dtype.kind in "US" else table
 
@@ -121,7 +121,7 @@ def names_of(X: Any) -> list[str] | None:
 
 
 def listed(columns: Any) -> Any:
-    """Return one column, given by position or name, as a list; anything else as it is."""
+    """Return one column, given by position or name, as a list; anything else unchanged."""
     return [columns] if isinstance(columns, Integral | str) else columns
 
 
@@ -159,11 +159,11 @@ def _check_positions(wanted: Any, n_columns: int) -> None:
     """Raise ValueError if a position is beyond the last column."""
     for c in [] if isinstance(wanted, slice) else wanted:
         if isinstance(c, Integral) and not -n_columns <= int(c) < n_columns:
-            raise ValueError(f"there is no column {c}: X has {n_columns} columns, 0 is the first")
+            raise ValueError(f"X has no column {c}; it has {n_columns}, numbered from 0")
 
 
 def as_labels(X: Any) -> NDArray[np.object_]:
-    """Return X as a matrix of labels in which None stands for a missing one."""
+    """Return X as a matrix of labels, with None for missing ones."""
     frame = as_frame(X)
     if frame is not None:
         labels = np.empty(frame.shape, dtype=object)
@@ -183,7 +183,7 @@ def as_labels(X: Any) -> NDArray[np.object_]:
 
 
 def _is_missing(x: Any) -> bool:
-    """Return whether a cell is None, NaN, or pandas' NA, which cannot say whether it equals NA."""
+    """Return whether a cell is None, NaN, or pandas' NA, whose comparisons are NA."""
     try:
         return x is None or bool(x != x)
     except TypeError:
@@ -191,12 +191,12 @@ def _is_missing(x: Any) -> bool:
 
 
 def frame_of(columns: dict[str, list[Any]], to: str) -> Any:
-    """Return columns as a data frame of a library; ValueError for one that is not known.
+    """Return columns as a data frame of a library; ValueError for an unknown one.
 
     Parameters
     ----------
     columns : dict of lists
-        Columns by name, all of one length.
+        Columns by name, all of the same length.
     to : {"pandas", "polars", "arrow"}
         The library.
     """

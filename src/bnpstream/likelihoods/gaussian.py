@@ -19,8 +19,9 @@ from bnpstream.likelihoods.normal import LOG_PI, Normal, counted, log_gamma_rati
 from bnpstream.likelihoods.registry import register
 
 SECONDS_PER_CUBE, SECONDS_PER_SQUARE = 1.5e-10, 4e-9
-"""What a row takes, by the cube and the square of its columns: measured with 64, 128 and 384
-columns and 10 clusters on one virtual machine. Other machines may take half or twice as long."""
+"""Time per row, by the cube and the square of the number of columns: measured with 64, 128 and
+384 columns and 10 clusters on one virtual machine. Other machines may take half or twice as
+long."""
 
 
 @register("gaussian")
@@ -100,15 +101,15 @@ class Gaussian(Normal):
         return mean, self._strength, degrees, (degrees - D - 1.0) * covariance
 
     def slowness(self) -> Slowness:
-        """Return what a row takes: a covariance is factored for every cluster that it is added to.
+        """Return how long a row takes: the covariance of each cluster it is added to is factored.
 
-        That is mostly one cluster.
+        Mostly this is one cluster.
         """
         D = self.n_columns
         return Slowness(
             SECONDS_PER_CUBE * D**3 + SECONDS_PER_SQUARE * D**2,
-            f"a Gaussian with any covariance of {D} columns takes time by the cube of the columns",
-            'likelihood "spherical" or "diagonal" takes time by their number',
+            f"a Gaussian with full covariance takes time in proportion to the cube of {D} columns",
+            'likelihood "spherical" or "diagonal" takes time in proportion to their number',
         )
 
     def pairs_of(self, cells: Floats) -> tuple[Floats, Floats]:
@@ -157,7 +158,7 @@ class Gaussian(Normal):
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the log density of Student's t, one a cluster."""
+        """Return the log density of Student's t for each cluster."""
         _, mean, strength, degrees, Psi = self._posterior(statistics)
         D = mean.shape[1]
         freedom = degrees - D + 1.0
@@ -181,7 +182,7 @@ class Gaussian(Normal):
         return covariances
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
-        """Draw one row from the posterior predictive of every cluster."""
+        """Draw one row from the posterior predictive of each cluster."""
         no_options(self, options)
         _, mean, strength, degrees, Psi = self._posterior(statistics)
         freedom = degrees - mean.shape[1] + 1.0
@@ -191,7 +192,7 @@ class Gaussian(Normal):
         return rows
 
     def blocks(self) -> list[Block]:
-        """Return the one block."""
+        """Return the block of the compiled score."""
         m, kappa, nu, Psi = self._base
         D = m.size
         packed = Psi[np.tril_indices(D)]

@@ -29,20 +29,20 @@ from bnpstream.likelihoods.words import WordLikelihood
 
 LEARN: Literal["learn"] = "learn"
 GUESSED_STRENGTH, GUESSED_ALPHA = 400.0, 0.5
-"""The first guess of c: no more than the second, on average, for the words that are used."""
+"""First guess of c, limited to the second number on average for the words that are used."""
 SMOOTHING, MOST_SMOOTHING = 0.5, 0.2
-"""Added to the count of every word: one that nobody has used so far may still come. In all no more
-than the second, of the words there are: many columns may never be used."""
+"""Added to the count of every word, because unused words may still occur; in total at most the
+second number times the words counted, because many columns may never be used."""
 ALPHA_RANGE = (1e-30, 1e30)
-"""Products of eight factors alpha + count must stay inside the range of a double."""
+"""Products of eight factors alpha + count must stay in the range of a double."""
 
 
 class Documents(Batch):
-    """Encoded documents: sparse counts, and their length in the last entry of every row."""
+    """Encoded documents: sparse counts, with the length in the last entry of each row."""
 
     @cached_property
     def kernel_rows(self) -> SparseRows:
-        """Return the arrays for compiled loops, with the tokens of words that occur again."""
+        """Return the arrays for compiled loops, with the tokens of repeated words."""
         return with_tokens(self.sparse_rows())
 
 
@@ -81,17 +81,19 @@ class DirichletMultinomial(WordLikelihood):
         if isinstance(self.alpha, str):
             if self.alpha != LEARN:
                 raise ValueError(
-                    f'alpha must be a number or one a word, or "learn", got {self.alpha!r}'
+                    f'alpha must be a number, one per word, or "learn", got {self.alpha!r}'
                 )
             return
         try:
             alpha = np.asarray(self.alpha, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"alpha must be a number or one a word, got {self.alpha!r}") from None
+            raise ValueError(
+                f"alpha must be a number, or one per word, got {self.alpha!r}"
+            ) from None
         low, high = ALPHA_RANGE
         if alpha.ndim > 1 or alpha.size == 0:
             raise ValueError(
-                f"alpha must be a number or one number a word, got an array of shape {alpha.shape}"
+                f"alpha must be a number or one per word, got an array of shape {alpha.shape}"
             )
         bad = ~((alpha >= low) & (alpha <= high))
         if bad.any():
@@ -110,13 +112,13 @@ class DirichletMultinomial(WordLikelihood):
         return not isinstance(self.alpha, str)
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if rows are no counts."""
+        """Raise ValueError if rows are not counts."""
         as_counts(X)
 
     def informed(self, X: Any) -> "DirichletMultinomial":
-        """Return this likelihood with alpha = c m: m from some rows, c a guess.
+        """Return this likelihood with alpha = c m: m from some rows, c a first guess.
 
-        `StreamingMixture` finds out which c predicts best (``bnpstream.search``).
+        `StreamingMixture` finds the c that predicts best (``bnpstream.search``).
         """
         if self.is_informed:
             return self
@@ -130,16 +132,16 @@ class DirichletMultinomial(WordLikelihood):
         return not self.is_informed
 
     def rescaled(self, factor: float) -> "DirichletMultinomial":
-        """Return documents with alpha times a factor."""
+        """Return this likelihood with alpha times a factor."""
         return replace(self, alpha=factor * np.asarray(self.alpha, dtype=np.float64))
 
     @property
     def n_located(self) -> int:
-        """Return V, if there is one alpha a word."""
+        """Return V if there is one alpha per word, else 0."""
         return np.size(self.alpha) if np.ndim(self.alpha) == 1 else 0
 
     def relocated(self, totals: Floats) -> "DirichletMultinomial":
-        """Return documents with alpha of the same total, by the frequencies of words."""
+        """Return this likelihood with the same total alpha, divided by word frequencies."""
         if totals.size == 0:
             return self
         total = self.base_measure(totals.size)[1]
@@ -148,29 +150,29 @@ class DirichletMultinomial(WordLikelihood):
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
         """Return alpha with shape (1,) or (V,), and A = sum_w alpha_w."""
         if isinstance(self.alpha, str):
-            raise ValueError('alpha="learn" is to be learnt: call informed(X) with some rows')
+            raise ValueError('alpha="learn" is not learnt yet: call informed(X) with some rows')
         alpha = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
         if np.ndim(self.alpha) == 0:
             return alpha, float(alpha[0]) * n_words
         if alpha.size != n_words:
             raise WrongWidthError(
                 f"alpha has {alpha.size} values, but the rows have {n_words} columns; "
-                "give one number, or one number a column"
+                "give one number, or one number per column"
             )
         return alpha, float(alpha.sum())
 
     def encode(self, X: Any) -> Documents:
-        """Return counts and length of every document, and the log multinomial coefficient.
+        """Return counts and length of each document, and the log multinomial coefficient.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n, V)
-            Whole counts >= 0; a document with no words is legal.
+            Whole counts >= 0; documents without words are allowed.
 
         Returns
         -------
         batch : Documents
-            Sparse, with V + 1 columns; the last entry of every row is its length.
+            Sparse, with V + 1 columns; the last entry of each row is its length.
         """
         counts = as_counts(X)
         n, n_words = counts.shape
@@ -197,7 +199,7 @@ class DirichletMultinomial(WordLikelihood):
         return AsymmetricDirichletMultinomial(alpha, np.log(alpha), total)
 
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
-        """Return upper bounds of every word's share of the score, two bytes a cluster."""
+        """Return upper bounds of each word's share of the score, two bytes per cluster."""
         n_words = int(table.shape[0]) - 1
         alpha, total = self.base_measure(n_words)
         damped = damping(total, self.burstiness)
@@ -206,12 +208,12 @@ class DirichletMultinomial(WordLikelihood):
 
 
 def guessed_strength(n_words: int) -> float:
-    """Return c to begin with, given how many words are used."""
+    """Return the first guess of c, given the number of words in use."""
     return min(GUESSED_STRENGTH, GUESSED_ALPHA * max(n_words, 2))
 
 
 def mean_of(totals: Floats) -> Floats:
-    """Return m: the frequencies of words, smoothed."""
+    """Return m: smoothed word frequencies."""
     words = max(float(totals.sum()), 1.0)
     smooth = totals + min(SMOOTHING, MOST_SMOOTHING * words / totals.size)
     mean: Floats = smooth / smooth.sum()

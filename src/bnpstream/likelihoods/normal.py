@@ -1,4 +1,4 @@
-"""What the Gaussians share: the base measure of a cluster's mean."""
+"""Shared by the Gaussians: the base measure of a cluster's mean."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from bnpstream.likelihoods.centred import Centred
 
 LOG_PI = float(np.log(np.pi))
 STRENGTH_IF_GIVEN = 0.01
-"""kappa of a base measure with mean and scale of its own: a weak one."""
+"""kappa if mean and scale are given: weak."""
 
 
 def counted(n: Floats) -> Floats:
-    """Return n with ones for zeros, to divide sums by that are zero then."""
+    """Return n with zeros replaced by ones, for dividing sums that are then zero."""
     return np.where(n > 0.0, n, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Normal(Centred):
-    """What the Gaussians share: a base measure for the mean, left open until rows are seen.
+    """Shared by the Gaussians: a base measure for the mean, left open until rows are seen.
 
-    The scale is the variance or covariance that is expected within a cluster.
+    The scale is the variance or covariance expected within a cluster.
     """
 
     mean_strength: float | None = None
@@ -46,10 +46,10 @@ class Normal(Centred):
 
     @abstractmethod
     def _scale_from(self, rows: FirstRows) -> ArrayLike:
-        """Return the scale as the first rows have it."""
+        """Return the scale estimated from the first rows."""
 
     def informed(self, X: Any) -> Self:
-        """Return this family with what is open taken from some rows."""
+        """Return this family with unset parameters estimated from some rows."""
         if self.is_informed:
             return self
         rows = first_rows(as_cells(X))
@@ -62,9 +62,9 @@ class Normal(Centred):
         return self._replaced(scale, mean=mean, mean_strength=strength)
 
     def rescaled(self, factor: float) -> Self:
-        """Return Gaussians with the scale expected within a cluster times a factor.
+        """Return this family with the scale within a cluster times a factor.
 
-        Their means spread as far as before.
+        The spread of the means stays the same.
         """
         scale = factor * np.asarray(getattr(self, self.scale_name), dtype=np.float64)
         strength = min(factor * self._strength, max(self._strength, 1.0))

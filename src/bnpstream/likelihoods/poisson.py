@@ -1,4 +1,4 @@
-"""Counts: Poisson columns."""
+"""Poisson columns, for counts."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -46,7 +46,7 @@ class Poisson(Summed):
 
     @property
     def input(self) -> InputTraits:
-        """Return what rows this family takes: counts, some of them missing."""
+        """Return what rows this family takes: counts, some of which may be missing."""
         return InputTraits(positive_only=True, allow_nan=True)
 
     def _check_mean(self, mean: Floats) -> None:
@@ -73,7 +73,7 @@ class Poisson(Summed):
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the summed log probabilities of the cells that are there."""
+        """Return the summed log probabilities of the present cells."""
         D = self.n_columns
         shape, rate = self._posterior(statistics)
         there, x = np.flatnonzero(row.values[:D]), row.values[D : 2 * D]
@@ -89,13 +89,13 @@ class Poisson(Summed):
         return shape / rate
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
-        """Draw one row from the posterior predictive of every cluster."""
+        """Draw one row from the posterior predictive of each cluster."""
         no_options(self, options)
         shape, rate = self._posterior(statistics)
         return rng.poisson(rng.standard_gamma(shape) / rate).astype(np.float64)
 
     def blocks(self) -> list[Block]:
-        """Return the one block."""
+        """Return the block of the compiled score."""
         D = self.n_columns
         rate = self._scale / as_vector("mean", self.mean)
         parameters = np.concatenate([np.full(D, float(self._scale)), rate])

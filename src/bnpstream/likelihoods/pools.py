@@ -1,10 +1,10 @@
-"""Clusters that are joined, and groups of them: the likelihood's part of the log odds.
+"""Clusters to be joined, and groups of them: the likelihood's part of the log odds.
 
-A pool holds one row of statistics per cluster and says what joining two of them is worth,
+A pool holds one row of statistics per cluster and computes the log odds of joining two of them,
 
     log m(i+j) - log m(i) - log m(j).
 
-Any likelihood can do that by its marginal likelihood; what is faster is overridden.
+The default uses the marginal likelihood of any family; faster ways override it.
 """
 
 from typing import TYPE_CHECKING
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 BLOCK_CELLS = 4_000_000
-"""(pair, statistic) cells held at a time: 32 MB."""
+"""Most (pair, statistic) cells held at a time: 32 MB."""
 
 
 class Pool:
-    """Clusters that are joined, by the marginal likelihood of any family.
+    """Clusters to be joined, by the marginal likelihood of any family.
 
     Parameters
     ----------
     likelihood : Likelihood
-        What rows look like in a cluster.
+        Likelihood of the rows.
     rows : ndarray of shape (K, D)
         Summed statistics.
     """
@@ -53,16 +53,16 @@ class Pool:
         return np.stack([self.odds(i, others) for i in some])
 
     def join(self, i: int, j: int, others: Integers, odds: Floats) -> Floats:
-        """Add cluster j to cluster i; j is not asked for any more.
+        """Add cluster j to cluster i; j must not be used any more.
 
         Parameters
         ----------
         i, j : int
-            The two clusters.
+            The clusters to join.
         others : ndarray of shape (n,)
             Clusters whose odds with i are wanted.
         odds : ndarray of shape (n,)
-            Those before: a family may know what a join changes about them.
+            Those before the join; a family may only need to update them.
 
         Returns
         -------
@@ -75,7 +75,7 @@ class Pool:
         return self.odds(i, others)
 
     def part(self, slots: Integers) -> "Pool":
-        """Return some of the clusters, in this order; joins leave these as they are."""
+        """Return some of the clusters, in this order; joins do not affect this pool."""
         return Pool(self._likelihood, self._rows[slots])
 
     def summed(self, members: Integers, n_groups: int) -> "Pool":
@@ -83,12 +83,12 @@ class Pool:
         return Pool(self._likelihood, self.groups(members, n_groups).sums)
 
     def groups(self, members: Integers, n_groups: int) -> "Groups":
-        """Return groups of clusters; members[k] is the group of cluster k, if not below 0."""
+        """Return groups of clusters; members[k] is the group of cluster k, none if below 0."""
         return Groups(self._likelihood, self._rows, members, n_groups)
 
 
 class Groups:
-    """Summed statistics of groups of clusters, which clusters leave and join."""
+    """Summed statistics of groups that clusters leave and join."""
 
     def __init__(
         self, likelihood: "Likelihood", rows: Floats, members: Integers, n_groups: int
@@ -101,7 +101,7 @@ class Groups:
     def gains(self, k: int, home: int, some: Integers) -> Floats:
         """Return log m(g+k) - log m(g) of cluster k for some groups g.
 
-        If its home is one of them, the cluster is taken out of it first; a home below 0 is none.
+        If its home is one of them, the cluster is first taken out of it; home below 0 means none.
         """
         likelihood, before = self._likelihood, self.sums[some]
         at = some == home

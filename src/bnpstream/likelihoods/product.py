@@ -36,13 +36,13 @@ class Product(ColumnLikelihood):
     """Mixed data: several families over different columns, independent given the cluster.
 
     log p(x | cluster) is the sum over the parts. Missing cells are integrated out by the parts that
-    can.
+    can do so.
 
     Parameters
     ----------
     parts : sequence of (name, likelihood, columns)
-        As for scikit-learn's ColumnTransformer: columns are positions or, for data frames, names;
-        one, a list, or a slice.
+        As for scikit-learn's ColumnTransformer: columns are given by position or, for data frames,
+        by name: one, a list, or a slice.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Product(ColumnLikelihood):
             if not isinstance(part[1], ColumnLikelihood | DirichletMultinomial):
                 raise ValueError(
                     f"part {part[0]!r} is {type(part[1]).__name__}: a Product takes families of "
-                    "columns, that is ColumnLikelihood, and DirichletMultinomial"
+                    "columns (subclasses of ColumnLikelihood), and DirichletMultinomial"
                 )
         names = [part[0] for part in self.parts]
         if len(set(names)) < len(names):
@@ -72,19 +72,19 @@ class Product(ColumnLikelihood):
 
     @property
     def input(self) -> InputTraits:
-        """Return what rows this family takes: whatever some part does."""
+        """Return what rows this family takes: what its parts take."""
         return InputTraits(allow_nan=True, categorical=True, string=True)
 
     @property
     def is_informed(self) -> bool:
-        """Return whether no part leaves anything open."""
+        """Return whether all parts are informed."""
         return all(
             isinstance(family, ColumnLikelihood) and family.is_informed
             for _, family, _ in self.parts
         )
 
     def bound(self, names: list[str]) -> "Product":
-        """Return this family with columns given by name turned into positions."""
+        """Return this family with column names turned into positions."""
         parts = []
         for name, family, columns in self.parts:
             wanted: Any = listed(columns)
@@ -100,7 +100,7 @@ class Product(ColumnLikelihood):
         return replace(self, parts=parts)
 
     def informed(self, X: Any) -> "Product":
-        """Return this family with what its parts leave open taken from some rows."""
+        """Return this family with unset parameters of its parts estimated from some rows."""
         if self.is_informed:
             return self
         parts = []
@@ -112,13 +112,13 @@ class Product(ColumnLikelihood):
         return replace(self, parts=parts)
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if a cell is none of its part's."""
+        """Raise ValueError if a cell is not valid for its part."""
         for name, family, columns in self.parts:
             with _named(name):
                 family.check_rows(columns_of(X, columns))
 
     def continues(self, other: Likelihood) -> bool:
-        """Return whether every part continues the other's part of the same columns."""
+        """Return whether each part continues the other's part with the same columns."""
         return (
             isinstance(other, Product)
             and len(self.parts) == len(other.parts)
@@ -137,7 +137,7 @@ class Product(ColumnLikelihood):
 
     @property
     def n_columns(self) -> int:
-        """Return the number of columns of all parts."""
+        """Return the number of columns in all parts."""
         return sum(family.n_columns for family in self._families)
 
     @property
@@ -172,7 +172,7 @@ class Product(ColumnLikelihood):
         return np.hstack([high for high, _ in found]), np.hstack([low for _, low in found])
 
     def _split(self, statistics: Floats) -> list[tuple[ColumnLikelihood, Floats]]:
-        """Return every part with its statistics, high and low halves as it knows them."""
+        """Return each part with its statistics, with high and low halves as it expects them."""
         families, half = self._families, self.n_pairs
         ends = np.cumsum([0] + [family.n_pairs for family in families])
         return [
@@ -187,19 +187,19 @@ class Product(ColumnLikelihood):
         ]
 
     def slowness(self) -> Slowness | None:
-        """Return that of the slowest part."""
+        """Return the slowness of the slowest part."""
         found = [one for family in self._families if (one := family.slowness()) is not None]
         return max(found, default=None)
 
     def log_normalizer(self, statistics: Floats) -> Floats:
-        """Return the sum of the parts'."""
+        """Return the sum over the parts."""
         total: Floats = np.sum(
             [family.log_normalizer(part) for family, part in self._split(statistics)], axis=0
         )
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the sum of the parts'."""
+        """Return the sum over the parts."""
         values = [part for _, part in self._split(row.values)]
         total: Floats = np.sum(
             [
@@ -211,11 +211,11 @@ class Product(ColumnLikelihood):
         return total
 
     def posterior_mean(self, statistics: Floats) -> Floats:
-        """Return the parts' means, side by side."""
+        """Return the means of the parts, side by side."""
         return np.hstack([family.posterior_mean(part) for family, part in self._split(statistics)])
 
     def mean_names(self, names: Sequence[str]) -> list[str]:
-        """Return the parts' names, side by side."""
+        """Return the names of the parts, side by side."""
         return [
             name
             for family, places in zip(self._families, self.places(), strict=True)
@@ -223,7 +223,7 @@ class Product(ColumnLikelihood):
         ]
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Draw one row from the posterior predictive of every cluster, columns as in the data.
+        """Draw one row from the posterior predictive of each cluster, columns as in the data.
 
         Columns must be given as positions.
         """
@@ -236,7 +236,7 @@ class Product(ColumnLikelihood):
         return rows
 
     def places(self) -> list[Any]:
-        """Return where the columns of every part are, as they come if they are named."""
+        """Return the positions of the columns of each part; consecutive if columns are named."""
         total, start, places = self.n_columns, 0, []
         for (_, _, columns), family in zip(self.parts, self._families, strict=True):
             own = list(range(start, start + family.n_columns))
@@ -250,7 +250,7 @@ class Product(ColumnLikelihood):
         return places
 
     def blocks(self) -> list[Block]:
-        """Return the parts' blocks."""
+        """Return the blocks of the parts."""
         return [block for family in self._families for block in family.blocks()]
 
 
@@ -268,7 +268,7 @@ def _named(part: str) -> Iterator[None]:
 @register()
 @dataclass(frozen=True, eq=False)
 class _Words(ColumnLikelihood):
-    """A Dirichlet-multinomial over a few columns of counts; a row must have all or none."""
+    """A Dirichlet-multinomial over a few columns of counts; a row must have all cells or none."""
 
     family: DirichletMultinomial
     size: int

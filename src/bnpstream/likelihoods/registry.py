@@ -1,4 +1,4 @@
-"""Families by name: what a string stands for, and which classes a saved model may name."""
+"""Families by name, and the classes that a saved model may name."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAMED_LIKELIHOODS: dict[str, "Likelihood"] = {}
-"""What a string stands for where a likelihood is expected."""
+"""Likelihoods by name."""
 KNOWN_CLASSES: dict[str, type] = {}
-"""Dataclasses that a saved model may name, by their names."""
+"""Dataclasses that a saved model may name, by class name."""
 
 
 def register(name: str | None = None) -> Callable[[type[T]], type[T]]:
-    """Return a decorator that makes a dataclass one that saved models may name.
+    """Return a decorator that allows saved models to name a dataclass.
 
     Parameters
     ----------
     name : str, optional
-        What stands for the family with all its defaults where a likelihood is expected.
+        Name of the family with all its defaults.
     """
 
     def decorate(cls: type[T]) -> type[T]:

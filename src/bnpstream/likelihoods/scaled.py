@@ -1,4 +1,4 @@
-"""Real vectors around spherical clusters, every row with its own width."""
+"""Real vectors around spherical clusters, each row with its own width."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -20,8 +20,8 @@ class ScaledGaussian(VectorLikelihood):
     """Gaussian rows, each with its own variance. For dense tables with many columns.
 
     x ~ N(mu, I v / (floor 2^(g/2))), g ~ pi, mu ~ N(m, I v / strength) for g = 0..7. With many
-    columns, the rows of one cluster lie at more different distances from its centre than a single
-    Gaussian allows; this is a Gaussian with heavy tails, like Student's t.
+    columns, distances of the rows of one cluster from its centre vary more than a single Gaussian
+    allows; this is a Gaussian with heavy tails, like Student's t.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ScaledGaussian(VectorLikelihood):
 
     @property
     def base(self) -> Floats:
-        """Return zeros: rows are centred."""
+        """Return zeros, because rows are centred."""
         return np.zeros(self.n_columns)
 
     @property
@@ -84,7 +84,7 @@ class ScaledGaussian(VectorLikelihood):
         return filled(len(values), 1.0)
 
     def informed(self, X: Any) -> Self:
-        """Return this family with what is open taken from some rows."""
+        """Return this family with unset parameters estimated from some rows."""
         if self.is_informed:
             return self
         values = as_vectors(X).astype(np.float64)
@@ -123,7 +123,7 @@ class ScaledGaussian(VectorLikelihood):
         return means
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
-        """Draw one row from the posterior predictive of every cluster."""
+        """Draw one row from the posterior predictive of each cluster."""
         no_options(self, options)
         means, precisions = self.posterior_mean(statistics), self._parts(statistics)[1]
         g = rng.choice(STEPS.size, size=len(means), p=np.exp(self.log_shares))

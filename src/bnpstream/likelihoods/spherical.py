@@ -1,4 +1,4 @@
-"""Real columns with one variance for all."""
+"""Real columns with one common variance."""
 
 from dataclasses import dataclass
 
@@ -41,8 +41,8 @@ class SphericalGaussian(DiagonalGaussian):
         super().__post_init__()
         if np.ndim(self.variance if self.variance is not None else 0.0) > 0:
             raise ValueError(
-                f"variance must be one number, got {self.variance!r}; DiagonalGaussian has one a "
-                "column"
+                f"variance must be one number, got {self.variance!r}; DiagonalGaussian takes one "
+                "per column"
             )
 
     def _scale_from(self, rows: FirstRows) -> float:
@@ -65,7 +65,7 @@ class SphericalGaussian(DiagonalGaussian):
         return total
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return the log density of Student's t over the cells that are there."""
+        """Return the log density of Student's t over the present cells."""
         D, post = self.n_columns, self._posterior(statistics)
         there, x = row.values[:D] > 0.0, row.values[D : 2 * D]
         weight = post.strength / (2.0 * post.rate * (post.strength + 1.0))
@@ -78,7 +78,7 @@ class SphericalGaussian(DiagonalGaussian):
         return density
 
     def blocks(self) -> list[Block]:
-        """Return the one block."""
+        """Return the block of the compiled score."""
         m, kappa, a, b = self._base
         parameters = np.concatenate([m, [kappa, a, b[0]]])
         return [Block(kind_of(spherical), m.size, m.size, self.n_pairs, 3 * m.size + 1, parameters)]

@@ -1,4 +1,4 @@
-"""Words that tell groups of rows apart: how clusters, and groups of clusters, are labelled."""
+"""Words that tell groups of rows apart, for labelling clusters and topics."""
 
 from typing import NamedTuple
 
@@ -10,33 +10,33 @@ from scipy.special import entr
 from bnpstream.kernels.arrays import Floats, Integers
 
 DOUBT = 5.0
-"""Rows that are taken to have had every word, besides those of the stream: a word of two or three
+"""Rows assumed to have every word, in addition to those of the stream: a word in two or three
 rows may be rare by chance, and says little."""
 ROUNDING = 1e-12
-"""A share of uncertainty below it is none."""
+"""A share of uncertainty below this counts as zero."""
 
 
 class Telling(NamedTuple):
-    """The words that tell one group from the rest of the stream, the most telling first."""
+    """The words that tell one group from the rest of the stream, most distinctive first."""
 
     words: Integers
     """Columns, shape (n,) or fewer."""
     scores: Floats
-    """Nats by which each tells the group apart, falling."""
+    """Nats by which each tells the group apart, decreasing."""
 
 
 def presences(counts: csr_array, rows: NDArray[np.floating]) -> csr_array:
-    """Return how many rows of every cluster are expected to have every word.
+    """Return the expected number of rows of each cluster with each word.
 
-    Words come in bursts, so counts within a cluster are taken to be geometric: where a word comes
-    r times a row, r / (1 + r) of the rows have it.
+    Words come in bursts, so counts within a cluster are assumed to be geometric: a word with r
+    occurrences per row is in r / (1 + r) of the rows.
 
     Parameters
     ----------
     counts : csr_array of shape (K, V)
-        How often every cluster has every word.
+        Count of each word in each cluster.
     rows : ndarray of shape (K,)
-        Rows of every cluster: its mass.
+        Rows in each cluster: its mass.
 
     Examples
     --------
@@ -50,23 +50,23 @@ def presences(counts: csr_array, rows: NDArray[np.floating]) -> csr_array:
 
 
 def explained(present: csr_array, rows: NDArray[np.floating]) -> Floats:
-    """Return U: the share of the uncertainty about which rows have a word that groups take away.
+    """Return U: the share of the uncertainty about which rows have a word that groups remove.
 
-    U = I / H, with I the mutual information of having the word and being in a group, and H the
-    entropy of having it. It is 0 for a word that all groups have equally often, and 1 for one that
-    all rows of some groups have, and no other row.
+    U = I / H, where I is the mutual information of having the word and being in a group, and H the
+    entropy of having it. It is 0 for a word that is equally frequent in all groups, and 1 for one
+    that is in all rows of some groups and in no other row.
 
     Parameters
     ----------
     present : csr_array of shape (G, V)
-        Rows of every group that have every word.
+        Rows of each group with each word.
     rows : ndarray of shape (G,)
-        Rows of every group.
+        Rows in each group.
 
     Returns
     -------
     U : ndarray of shape (V,)
-        0 for a word of no row, or of all.
+        0 for a word in no row, or in all.
     """
     n_rows, n_words = max(rows.sum(), np.finfo(float).tiny), present.shape[1]
     owner = np.repeat(np.arange(present.shape[0]), np.diff(present.indptr))
@@ -86,7 +86,7 @@ def _entropy(p: Floats) -> Floats:
 def telling_words(
     counts: csr_array, rows: NDArray[np.floating], n: int, groups: NDArray[np.integer] | None = None
 ) -> list[Telling]:
-    """Return the n words that tell every cluster, or every group of clusters, apart.
+    """Return the n words that best tell each cluster, or group of clusters, apart.
 
     With P the share of a group's rows that have a word,
 
@@ -94,9 +94,9 @@ def telling_words(
         Q = max((rows of the stream with the word + 5) / (rows + 5), mean of P over groups).
 
     P log(P / Q) is the word's part of the divergence of the group from the stream, in rows rather
-    than in tokens (`presences`): a word that most rows have cannot score, however often it comes,
-    nor can a word of a few rows. The mean over groups is for streams in which one large group
-    differs from all others, say tables without a sentence among prose: "the" is then rare among
+    than in tokens (`presences`): a word that most rows have cannot score, however often it occurs,
+    nor can a word in a few rows. The mean over groups is for streams in which one large group
+    differs from all others, such as tables without a sentence among prose: "the" is then rare among
     rows, but usual in a group. U is `explained`: how much the groups say about which rows have the
     word. Function words, in any language, are a little more frequent in some groups than in
     others, and so have a small U.
@@ -104,19 +104,19 @@ def telling_words(
     Parameters
     ----------
     counts : csr_array of shape (K, V)
-        How often every cluster of the stream has every word.
+        Count of each word in each cluster of the stream.
     rows : ndarray of shape (K,)
-        Rows of every cluster: its mass.
+        Rows in each cluster: its mass.
     n : int
-        Words of every group: fewer if it has no more. Those that it has less often than the stream
-        score below 0.
+        Words per group; fewer if it has no more. Words that are less frequent in the group than in
+        the stream score below 0.
     groups : ndarray of shape (K,), optional
-        Group of every cluster, from 0 on; by default every cluster is one of its own.
+        Group of each cluster, from 0 on; by default each cluster is a group.
 
     Returns
     -------
     telling : list of Telling
-        One a group.
+        One per group.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def telling_words(
     typical = np.bincount(words, share, minlength=counts.shape[1]) / max(rows.size, 1)
     usual = np.maximum((overall + DOUBT) / (rows.sum() + DOUBT), typical)
     scores = explained(present, rows)[words] * share * np.log(share / usual[words])
-    order = np.lexsort((-share, -scores, owner))  # where nothing tells, frequent words come first
+    order = np.lexsort((-share, -scores, owner))  # otherwise, frequent words come first
     ranked, scores = words[order].astype(np.int64), scores[order]
     return [
         Telling(ranked[start:stop], scores[start:stop])

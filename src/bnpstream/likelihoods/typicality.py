@@ -10,15 +10,15 @@ from scipy.special import gammaln
 from bnpstream.kernels.arrays import Floats
 
 NATS_PER_TOKEN = 12.0
-"""What a token costs that nothing is known about: about 160 000 words, equally likely."""
+"""Cost of a token if nothing is known: about 160 000 equally likely words."""
 TOKENS_OF_DOUBT = 50.0
-"""The gain of a short document is drawn towards none, as if it had so many more tokens."""
+"""The gain of a short document is shrunk, as if it had this many more tokens without gain."""
 COST_OF_GAP = 1e3
 """Rows with missing cells come after all complete ones."""
 
 
 class Typicality(NamedTuple):
-    """What turns log evidence into typicality: (log evidence + offset) / divisor."""
+    """Turns log evidence into typicality: (log evidence + offset) / divisor."""
 
     offsets: Floats
     """(n,)"""
@@ -26,13 +26,13 @@ class Typicality(NamedTuple):
     """(n,)"""
 
     def scores(self, log_evidence: Floats) -> Floats:
-        """Return how typical every row is."""
+        """Return how typical each row is."""
         scores: Floats = (log_evidence + self.offsets) / self.divisors
         return scores
 
 
 def of_rows(rows: Any) -> Typicality:
-    """Return typicality by log evidence, rows with missing cells last.
+    """Return typicality by log evidence, with incomplete rows last.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ def of_rows(rows: Any) -> Typicality:
 
 
 class Entries(NamedTuple):
-    """Counts of the words of documents, one document after the other."""
+    """Word counts of documents, one document after the other."""
 
     counts: Floats
     """(entries,)"""
     ends: NDArray[np.integer]
-    """(n + 1,): where every document begins, and where the last one ends."""
+    """(n + 1,): start of each document, and end of the last."""
 
     def log_orders(self) -> Floats:
-        """Return log N! - sum_w log x_w! of every document."""
+        """Return log N! - sum_w log x_w! for each document."""
         factorials = row_sums(log_factorial(self.counts), self.ends)
         orders: Floats = gammaln(row_sums(self.counts, self.ends) + 1.0) - factorials
         return orders
 
     def typicality(self) -> Typicality:
-        """Return typicality by the mean gain of a token over one that nothing is known about.
+        """Return typicality by the mean gain per token over knowing nothing.
 
         With N tokens, it is (log evidence - log h(x) + 12 N) / (N + 50).
         """
@@ -76,7 +76,7 @@ class Entries(NamedTuple):
 
 
 def row_sums(values: NDArray[Any], ends: NDArray[np.integer]) -> Floats:
-    """Return the sums of rows that lie one after the other, each by itself."""
+    """Return the sums of consecutive rows, each computed by itself."""
     columns: Any = np.zeros(values.size, np.int64)
     matrix: Any = csr_array((values, columns, ends), shape=(len(ends) - 1, 1))
     return np.asarray(matrix.sum(axis=1), np.float64)
@@ -86,7 +86,7 @@ _SMALL = gammaln(np.arange(256) + 1.0)
 
 
 def log_factorial(counts: Floats) -> Floats:
-    """Return log x! of whole numbers, from a table where they are small."""
+    """Return log x! of whole numbers, from a table if they are small."""
     found: Floats = _SMALL[np.minimum(counts, 255.0).astype(np.int64)]
     large = counts > 255.0
     if large.any():

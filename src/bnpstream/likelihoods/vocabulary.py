@@ -1,4 +1,4 @@
-"""Vocabularies that grow: words are numbered as they are found, and given their alpha then."""
+"""Growing vocabularies: words are numbered, and given their alpha, as they appear."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -38,34 +38,34 @@ from bnpstream.likelihoods.word_screen import Words, make_screen, octave_of
 from bnpstream.likelihoods.words import WordLikelihood
 
 FIRST_CAPACITY = 1024
-"""Words that arrays are made for at first; they double."""
+"""Words for which arrays have space at first; they double."""
 TOTAL_PER_WORD = 0.15
-"""A of `spread` words, as a multiple of it: alpha is .3 then where the vocabulary begins."""
+"""Default of A as a multiple of `spread`: alpha is then .3 at the start of the vocabulary."""
 
 
 TWICE = 1.5
-"""A summed count below it is that of a word that occurred once."""
+"""A summed count below this belongs to a word that occurred once."""
 MOST_UNKNOWN = 0.5
-"""Share of the base measure that unknown words have at most."""
+"""Largest share of the base measure for unknown words."""
 
 
 @register()
 @dataclass(frozen=True)
 class OpenVocabulary:
-    """Base measure over an open vocabulary: a fixed total, shared out as words appear.
+    """Base measure over an open vocabulary: a fixed total, given out as words appear.
 
-    When J words are known, what is left for all others is
+    When J words are known, the rest for all others is
 
         R(J) = A (g / (J + g))^2,
 
-    and the m words that one document adds get (R(J) - R(J + m)) / m each, for good. The sum of all
-    alphas and of what is left is A always (``docs/vocabulary.md``).
+    and the m words that a document adds get (R(J) - R(J + m)) / m each, permanently. The sum of all
+    alphas and the rest is always A (``docs/vocabulary.md``).
 
     Parameters
     ----------
     spread : float
-        g: after this many words a quarter of the base measure is left; about the number of words in
-        the first hundred documents.
+        g: after this many words, a quarter of the base measure is left; about the number of words
+        in the first hundred documents.
     total : float, optional
         A: how many words the base measure is worth in a cluster. Default .15 `spread`.
 
@@ -95,7 +95,7 @@ class OpenVocabulary:
         return TOTAL_PER_WORD * self.spread if self.total is None else self.total
 
     def rest(self, known: int) -> float:
-        """Return R(J): the alpha of all words that are not among `known` ones."""
+        """Return R(J): the alpha of all words other than the `known` ones."""
         return self.A * (self.spread / (known + self.spread)) ** 2
 
     def alpha(self, known: int, new: int) -> float:
@@ -107,7 +107,7 @@ class OpenVocabulary:
 @register()
 @dataclass(frozen=True)
 class BurstyVocabulary(OpenVocabulary):
-    """Base measure of bursty documents (`BurstyMultinomial`) whose words are not known in advance.
+    """Base measure of bursty documents (`BurstyMultinomial`) with a growing vocabulary.
 
     Parameters
     ----------
@@ -121,21 +121,21 @@ class BurstyVocabulary(OpenVocabulary):
 
 
 class Vocabulary:
-    """Words in order of appearance, each with the alpha it was given then.
+    """Words in order of appearance, each with the alpha it was given.
 
     Parameters
     ----------
     base : OpenVocabulary
-        Says how much new words get.
+        Determines the alpha of new words.
 
     Attributes
     ----------
     words : list
-        Word j has the number j + 1.
+        Word j has number j + 1.
     numbers : dict
-        From words to numbers.
+        Numbers by word.
     likelihood : VocabularyLikelihood
-        Documents over this vocabulary; another one whenever its arrays have to grow.
+        Likelihood of documents over this vocabulary; replaced whenever its arrays must grow.
     """
 
     def __init__(self, base: OpenVocabulary) -> None:
@@ -146,14 +146,14 @@ class Vocabulary:
 
     @property
     def base(self) -> OpenVocabulary:
-        """Return what says how much new words get."""
+        """Return the base measure of new words."""
         return self.likelihood.base
 
     def __len__(self) -> int:
         return len(self.words)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return words and base measure as arrays; ValueError if a word is no string."""
+        """Return words and base measure as arrays; ValueError if a word is not a string."""
         words = packed("vocabulary", require_words(self.words))
         return {**words, "vocabulary.alpha": self.likelihood.alpha}
 
@@ -169,9 +169,9 @@ class Vocabulary:
         return found
 
     def add(self, documents: Sequence[Document]) -> None:
-        """Give numbers, document by document, to the words that have none so far.
+        """Give numbers to new words, document by document.
 
-        Within a document they are sorted, so that it does not matter how it lists them.
+        Within a document they are sorted, so the order in which it lists them does not matter.
         """
         if isinstance(documents, Bags):
             self._add_bags(documents)
@@ -198,14 +198,14 @@ class Vocabulary:
         self._numbered.n_known = len(self)
 
     def _numbers_of(self, lexicon: Lexicon) -> Integers:
-        """Return the number of every word of a lexicon, `UNSEEN` for those that have none."""
+        """Return the number of each word of a lexicon, `UNSEEN` for unknown ones."""
         if self._numbered.lexicon is not lexicon.lexicon:
             self._numbered = _Numbered(lexicon.lexicon, len(self))
         numbered = self._numbered
         size = numbered.numbers.size
         if size < lexicon.size:
             numbered.numbers = np.append(numbered.numbers, np.zeros(lexicon.size - size, np.int64))
-        if numbered.n_known < len(self):  # words may have come with other documents
+        if numbered.n_known < len(self):  # other documents may have added words
             asked = np.flatnonzero(numbered.numbers == UNSEEN)
         else:
             asked = np.arange(size, lexicon.size)
@@ -215,14 +215,14 @@ class Vocabulary:
         return numbered.numbers
 
     def batch(self, documents: Sequence[Document]) -> DocumentBatch:
-        """Return documents with their words numbered; words that are not known are `UNSEEN`."""
+        """Return documents with their words numbered; unknown words are `UNSEEN`."""
         batch_class = self.likelihood.batch_class
         if isinstance(documents, Bags):
             return batch_class.of_bags(documents, self._numbers_of(documents.words))
         return batch_class.of(documents, self.numbers)
 
     def _append(self, new: Iterable[list[Hashable]]) -> None:
-        """Add the words of documents, a list each; those of one document get the same alpha."""
+        """Add the words of documents, one list each; those of one document share an alpha."""
         alphas: list[float] = []
         for words in new:
             known = len(self.words)
@@ -236,7 +236,7 @@ class Vocabulary:
         self._give(alphas)
 
     def _give(self, alphas: list[float]) -> None:
-        """Set what the last words, as many, have of the base measure, and what is left."""
+        """Set the alphas of the last words, and the rest."""
         if alphas:
             size = len(self.words)
             self.likelihood.give(slice(size + 1 - len(alphas), size + 1), np.array(alphas))
@@ -244,14 +244,14 @@ class Vocabulary:
 
 
 class _Numbered:
-    """The numbers that a vocabulary has for the words of a lexicon.
+    """The numbers of the words of a lexicon.
 
     Parameters
     ----------
     lexicon : object
-        Tells it from others.
+        Identifies the lexicon.
     n_known : int
-        Words that the vocabulary had when all of these were looked up.
+        Words in the vocabulary when these were looked up.
     """
 
     def __init__(self, lexicon: object, n_known: int) -> None:
@@ -260,7 +260,7 @@ class _Numbered:
 
 
 def packed(name: str, words: list[str]) -> dict[str, NDArray[Any]]:
-    """Return words as arrays of a name: one after the other, and where each ends."""
+    """Return words as arrays with names: the words joined, and where each ends."""
     texts = [word.encode("utf-8", "surrogatepass") for word in words]
     return {
         f"{name}.ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
@@ -280,32 +280,31 @@ def unpacked(name: str, arrays: dict[str, NDArray[Any]]) -> list[str]:
 
 
 def require_words(words: Iterable[Hashable]) -> list[str]:
-    """Return words that are all strings, or say which is not."""
+    """Return words, all of which must be strings; ValueError names one that is not."""
     found = []
     for word in words:
         if not isinstance(word, str):
-            raise ValueError(f"the word {word!r} cannot be saved: only strings can")
+            raise ValueError(f"the word {word!r} is not a string, so it cannot be saved")
         found.append(word)
     return found
 
 
 class VocabularyLikelihood(WordLikelihood):
-    """Multinomial documents over a vocabulary that grows.
+    """Multinomial documents over a growing vocabulary.
 
-    As `DirichletMultinomial`, with a column for all words that are not known and a total that
-    counts them. Methods that take statistics take them with one column for each: unknown words,
-    known ones, length.
+    Like `DirichletMultinomial`, with one column for all unknown words and a total that includes
+    them. Statistics have one column for each of: unknown words, known words, length.
 
     Parameters
     ----------
     vocabulary : Vocabulary
         The words.
     base : OpenVocabulary
-        Total of the base measure, and what words that are not known have of it.
+        Total of the base measure, and its rest for unknown words.
     capacity : int
-        Words that there is room for.
+        Words for which there is space.
     given : ndarray, optional
-        Alphas of the words that are known.
+        Alphas of the known words.
     """
 
     batch_class: ClassVar[type[DocumentBatch]] = DocumentBatch
@@ -319,7 +318,7 @@ class VocabularyLikelihood(WordLikelihood):
     ) -> None:
         self.vocabulary, self.base, self.total = vocabulary, base, base.A
         alphas = np.empty(0) if given is None else given
-        # No word among the first `capacity` ones has less, or more, than these.
+        # All alphas of the first `capacity` words lie between these.
         least = float(alphas.min(initial=base.alpha(capacity, 1)))
         most = float(alphas.max(initial=base.alpha(0, 1)))
         self._damped = damping(base.A, self.burstiness)
@@ -341,40 +340,40 @@ class VocabularyLikelihood(WordLikelihood):
         self._screened.classes[numbers] = octaves - self._screened.octaves[0]
 
     def give_rest(self, alpha: float) -> None:
-        """Set the base measure of all words that are not known; no cluster has any of them."""
+        """Set the base measure of all unknown words; no cluster has any of them."""
         self.alpha[UNSEEN], self._log_alpha[UNSEEN] = alpha, np.log(alpha)
 
     @property
     def _given(self) -> Floats:
-        """Return the alphas of the words that are known."""
+        """Return the alphas of the known words."""
         return self.alpha[1 : len(self.vocabulary) + 1]
 
     def _with(self, base: OpenVocabulary, given: Floats) -> "VocabularyLikelihood":
         return documents_over(self.vocabulary, base, self.alpha.size - 1, given)
 
     def grown(self, size: int) -> "VocabularyLikelihood":
-        """Return the same likelihood with room for `size` words and as many again."""
+        """Return the same likelihood with space for `size` words and as many again."""
         return documents_over(self.vocabulary, self.base, 2 * size, self._given)
 
     def rescaled(self, factor: float) -> "VocabularyLikelihood":
-        """Return documents with A and every alpha times a factor."""
+        """Return this likelihood with A and every alpha times a factor."""
         return self._with(replace(self.base, total=factor * self.total), factor * self._given)
 
     def guessed(self, batch: DocumentBatch) -> "VocabularyLikelihood":
-        """Return documents with a base measure to begin with: by the words of the first ones."""
+        """Return this likelihood with a first guess of the base measure, from some documents."""
         guess = guessed_strength(len(self.vocabulary)) / self.total
         return self.rescaled(guess).relocated(batch.totals(self.n_located))
 
     @property
     def n_located(self) -> int:
-        """Return how many columns `relocated` looks at: unknown words, and known ones."""
+        """Return the number of columns that `relocated` uses: unknown words, and known ones."""
         return len(self.vocabulary) + 1
 
     def relocated(self, totals: Floats) -> "VocabularyLikelihood":
-        """Return documents with the same total A, given out by the frequencies of words.
+        """Return this likelihood with the same total A, divided by word frequencies.
 
-        For unknown words is left what Good and Turing expect of them: the share of tokens whose
-        word occurred once.
+        Unknown words get what Good and Turing expect of them: the share of tokens whose word
+        occurred once.
         """
         words, known = np.maximum(totals[1:], 0.0), len(self.vocabulary)
         if known == 0:
@@ -386,7 +385,7 @@ class VocabularyLikelihood(WordLikelihood):
         return self._with(base, (self.total - base.rest(known)) * mean_of(words))
 
     def log_marginal_sparse(self, rows: csr_array) -> Floats:
-        """Return the log marginal likelihood of (K, D) statistics, by the words that they have."""
+        """Return the log marginal likelihood of (K, D) statistics, from the words they have."""
         at_end = rows.indices == rows.shape[1] - 1
         owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         alpha, counts = self.alpha[rows.indices[~at_end]], rows.data[~at_end]
@@ -397,7 +396,7 @@ class VocabularyLikelihood(WordLikelihood):
         return found
 
     def entries(self, rows: Any) -> Entries:
-        """Return the counts of documents, as `encode` takes them."""
+        """Return the counts of encoded documents."""
         if isinstance(rows, Bags):
             return Entries(rows.counts.astype(np.float64), rows.indptr)
         documents = [as_document(row, f"document {i}") for i, row in enumerate(rows)]
@@ -405,7 +404,7 @@ class VocabularyLikelihood(WordLikelihood):
         return Entries(np.array(counts, np.float64), np.cumsum([0, *map(len, documents)]))
 
     def mean_names(self, names: Sequence[str]) -> list[str]:
-        """Return the words that are known; before them `posterior_mean` has all others."""
+        """Return the known words; `posterior_mean` has all unknown words before them."""
         return [str(word) for word in self.vocabulary.words]
 
     def batch_of(self, arrays: dict[str, NDArray[Any]]) -> DocumentBatch:
@@ -413,17 +412,17 @@ class VocabularyLikelihood(WordLikelihood):
         return self.batch_class(**arrays)
 
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
-        """Return alpha of the unknown words and the first `n_words` - 1 known, and A."""
+        """Return alpha of the unknown words and the first `n_words` - 1 known ones, and A."""
         return self.alpha[:n_words], self.total
 
     def encode(self, X: Any) -> DocumentBatch:
-        """Return documents, what is not in the vocabulary as unknown."""
+        """Return documents, with words outside the vocabulary as unknown."""
         return self.vocabulary.batch(as_documents(X))
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Draw one document from the posterior predictive of every cluster: counts by word.
+        """Draw one document from the posterior predictive of each cluster, as counts by word.
 
-        Words not seen so far are counted under None.
+        Unknown words are counted under None.
         """
         names = [None, *self.vocabulary.words]
         counts = super().sample(statistics, rng, **options)
@@ -434,7 +433,7 @@ class VocabularyLikelihood(WordLikelihood):
         return AsymmetricDirichletMultinomial(self.alpha, self._log_alpha, self.total)
 
     def cache(self, table: Table, masses: Floats, n_clusters: int) -> Screen:
-        """Return upper bounds of every word's share of the score, two bytes a cluster."""
+        """Return upper bounds of each word's share of the score, two bytes per cluster."""
         words, total = self._screened, self.total
         return make_screen(words, total, table, masses, n_clusters, self.burstiness)
 
@@ -443,7 +442,7 @@ class VocabularyLikelihood(WordLikelihood):
 
 
 class BurstyVocabularyLikelihood(BurstyWords, VocabularyLikelihood):
-    """Bursty documents over a vocabulary that grows: as `BurstyMultinomial`."""
+    """Bursty documents over a growing vocabulary, like `BurstyMultinomial`."""
 
     base: BurstyVocabulary
     batch_class: ClassVar[type[DocumentBatch]] = BurstyDocumentBatch
@@ -454,13 +453,13 @@ class BurstyVocabularyLikelihood(BurstyWords, VocabularyLikelihood):
         return 1.0 / self.base.document_strength
 
     def rescaled(self, factor: float) -> VocabularyLikelihood:
-        """Return documents with s times a factor."""
+        """Return this likelihood with s times a factor."""
         return self._with(
             replace(self.base, document_strength=factor / self.burstiness), self._given
         )
 
     def guessed(self, batch: DocumentBatch) -> VocabularyLikelihood:
-        """Return documents with a base measure to begin with: by the words of the first ones."""
+        """Return this likelihood with a first guess of the base measure, from some documents."""
         return self.relocated(batch.totals(self.n_located))
 
     def learnt(self, scale: float) -> dict[str, float]:
@@ -475,7 +474,7 @@ class BurstyVocabularyLikelihood(BurstyWords, VocabularyLikelihood):
 def documents_over(
     vocabulary: Vocabulary, base: OpenVocabulary, capacity: int, given: Floats | None = None
 ) -> VocabularyLikelihood:
-    """Return documents over a vocabulary, bursty or multinomial as the base measure says."""
+    """Return the likelihood of documents over a vocabulary, bursty if the base measure is."""
     bursty = isinstance(base, BurstyVocabulary)
     family = BurstyVocabularyLikelihood if bursty else VocabularyLikelihood
     return family(vocabulary, base, capacity, given)

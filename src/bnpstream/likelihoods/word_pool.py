@@ -1,6 +1,6 @@
-"""Clusters of words that are joined: only words that both clusters have matter.
+"""Clusters of words to be joined: only words that both clusters have matter.
 
-So every word knows the clusters that hold it, and the sums over shared words are compiled.
+So each word knows the clusters that have it, and the sums over shared words are compiled.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from bnpstream.likelihoods.words import WordLikelihood
 
 LEAST_COUNT = 0.1
-"""Counts below this are left out of a pool: every cluster has crumbs of rows that are another's. On
-20 Newsgroups they are three quarters of all counts and 1 % of the words."""
+"""Smaller counts are left out of a pool: every cluster has crumbs of rows that belong to another.
+On 20 Newsgroups they are three quarters of all counts and 1 % of the words."""
 
 
 class WordPool(Pool):
-    """Clusters of words, in sparse rows over the words that any of them has.
+    """Clusters of words, as sparse rows over the words that any of them has.
 
     Parameters
     ----------
     alpha : ndarray of shape (V,)
         Base measure of these words.
     total : float
-        A, that of all words.
+        A, the total over all words.
     rows : csr_array of shape (K, V)
-        The counts of every cluster, words ascending.
+        Word counts of each cluster, words ascending.
     lengths : ndarray of shape (K,)
-        Words of every cluster.
+        Number of words in each cluster.
     """
 
     def __init__(self, alpha: Floats, total: float, rows: csr_array, lengths: Floats) -> None:
@@ -66,7 +66,7 @@ class WordPool(Pool):
     def of(
         cls, likelihood: "WordLikelihood", statistics: csr_array, least: float = LEAST_COUNT
     ) -> "WordPool":
-        """Return clusters with these statistics, of which the last is the length."""
+        """Return clusters with these statistics, the last of which is the length."""
         K, last = statistics.shape[0], statistics.shape[1] - 1
         starts, columns, values = statistics.indptr, statistics.indices, statistics.data
         ends = starts[1:][starts[1:] > starts[:-1]] - 1
@@ -90,7 +90,7 @@ class WordPool(Pool):
         return odds[others] + self._length_odds(i, others)
 
     def pair_odds(self, pairs: Integers) -> Floats:
-        """Return log m(i+j) - log m(i) - log m(j) of pairs of clusters, of shape (2, P)."""
+        """Return log m(i+j) - log m(i) - log m(j) of pairs of clusters, shape (2, P)."""
         K, odds = self.lengths.size, np.empty(pairs.shape[1])
         rows = self._matrix(np.arange(K))
         own = np.empty(rows.nnz)
@@ -100,7 +100,7 @@ class WordPool(Pool):
         return odds + self._length_odds(pairs[0], pairs[1])
 
     def _length_odds(self, i: Any, others: Integers) -> Floats:
-        """Return what the lengths of clusters add to their log odds."""
+        """Return the part of the log odds that depends on the lengths of clusters."""
         together = gammaln(self.total + self.lengths[i] + self.lengths[others])
         apart = self._log_gammas[i] + self._log_gammas[others]
         lengths: Floats = apart - together - gammaln(self.total)
@@ -123,7 +123,7 @@ class WordPool(Pool):
         return odds + change[others] + self._length_odds(i, others) - before
 
     def part(self, slots: Integers) -> "WordPool":
-        """Return some of the clusters, in this order; joins leave these as they are."""
+        """Return some of the clusters, in this order; joins do not affect this pool."""
         rows = self._matrix(slots)
         used, columns = np.unique(rows.indices, return_inverse=True)
         fewer = csr_array((rows.data, columns, rows.indptr), (slots.size, used.size))
@@ -138,7 +138,7 @@ class WordPool(Pool):
         return WordPool(self.alpha, self.total, rows, lengths)
 
     def _matrix(self, slots: Integers) -> csr_array:
-        """Return the counts of some clusters, a row each."""
+        """Return the counts of some clusters, one row each."""
         rows = [self.rows[k] for k in slots.tolist()]
         indptr = np.cumsum([0, *(values.size for _, values in rows)])
         columns, values = (np.concatenate(part) for part in zip(*rows, strict=True))
@@ -150,7 +150,7 @@ class WordPool(Pool):
 
 
 class WordGroups(Groups):
-    """Groups of clusters of words: every word's counts in all groups lie side by side."""
+    """Groups of clusters of words; the counts of a word in all groups lie side by side."""
 
     def __init__(self, pool: WordPool, members: Integers, n_groups: int) -> None:
         self._pool, self._lengths = pool, np.zeros(n_groups)
@@ -174,7 +174,7 @@ class WordGroups(Groups):
         """Add cluster k to a group, or take it out."""
         columns, values = self._pool.rows[k]
         shapes = self._shapes[columns, group] + sign * values
-        # What a subtraction leaves of alpha may be rounding only.
+        # A subtraction may leave only rounding error of alpha.
         shapes = np.maximum(shapes, self._pool.alpha[columns])
         self._shapes[columns, group] = shapes
         log_gammas = np.empty(columns.size)

@@ -1,4 +1,4 @@
-"""What likelihoods of words share: the Dirichlet-multinomial's formulas, in NumPy."""
+"""Shared by likelihoods of words: the formulas of the Dirichlet-multinomial, in NumPy."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -23,26 +23,26 @@ from bnpstream.likelihoods.typicality import Entries, Typicality
 from bnpstream.likelihoods.word_pool import WordPool
 
 LENGTHS = 16
-"""Lengths at which documents are drawn; between them expectations are interpolated."""
+"""Number of lengths at which documents are drawn; expectations are interpolated between them."""
 
 
 class WordLikelihood(Likelihood):
-    """Counts of words with Dirichlet word probabilities; the last statistic is the length."""
+    """Word counts with Dirichlet word probabilities; the last statistic is the length."""
 
     negligible: ClassVar[float] = NO_MASS
-    """Less than this of a word is no word."""
+    """A word with less than this counts as absent."""
 
     feature_kind: ClassVar = "words"
     keeps_rows: ClassVar = True
 
     @property
     def burstiness(self) -> float:
-        """Return 1/s of documents that repeat their words; 0, as by default, if they do not."""
+        """Return 1/s of documents that repeat their words; by default 0."""
         return 0.0
 
     @abstractmethod
     def base_measure(self, n_words: int) -> tuple[Floats, float]:
-        """Return alpha with shape (1,) or one a word, and A, the total of all words."""
+        """Return alpha, with shape (1,) or one per word, and A, the total over all words."""
 
     def log_normalizer(self, statistics: Floats) -> Floats:
         """Return sum_w log Gamma(alpha_w + S_w) - log Gamma(A + S.)."""
@@ -51,11 +51,10 @@ class WordLikelihood(Likelihood):
         return numerator - gammaln(total + statistics[:, -1])
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
-        """Return log p(x | cluster) without log h(x): the urn drawn token by token.
+        """Return log p(x | cluster) without log h(x): the urn, drawn token by token.
 
-        Logarithms of single tokens are summed, those of a word that occurs often, and of the
-        length, by `log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7
-        words.
+        Logarithms of single tokens are summed, those of frequent words and of the length with
+        `log_rising`: differences of log-gammas would lose 1e-8 for clusters of 1e7 words.
         """
         alpha, total = self.base_measure(statistics.shape[1] - 1)
         columns, counts = np.asarray(row.columns)[:-1], row.values[:-1]
@@ -71,28 +70,28 @@ class WordLikelihood(Likelihood):
         return log_predictive - log_rising(statistics[:, -1] + total, row.values[-1])
 
     def pool(self, rows: csr_array) -> WordPool:
-        """Return clusters that can be joined, in sparse rows."""
+        """Return a pool of clusters to be joined, as sparse rows."""
         return WordPool.of(self, rows)
 
     def nearly_odds(self, rows: csr_array, pairs: NDArray[np.int64]) -> Floats:
-        """Return the log odds of joining pairs, by the words that both have."""
+        """Return the log odds of joining pairs, from the words that both have."""
         pool = WordPool.of(self, rows, least=0.0)
         return pool.pair_odds(pairs)
 
     def n_tokens(self, rows: Any) -> int:
-        """Return the words of all documents."""
+        """Return the number of words in all documents."""
         return int(self.entries(rows).counts.sum())
 
     def typicality(self, rows: Any) -> Typicality:
-        """Return how typical documents are: by the mean gain of a token."""
+        """Return how typical documents are, by the mean gain per token."""
         return self.entries(rows).typicality()
 
     def log_orders(self, rows: Any) -> Floats:
-        """Return log N! - sum_w log x_w! of every document."""
+        """Return log N! - sum_w log x_w! for each document."""
         return self.entries(rows).log_orders()
 
     def entries(self, rows: Any) -> Entries:
-        """Return the counts of documents, as `encode` takes them."""
+        """Return the counts of encoded documents."""
         matrix: Any = rows
         matrix = csr_array(matrix) if issparse(rows) else as_counts(rows)
         return Entries(matrix.data.astype(np.float64), matrix.indptr)
@@ -102,11 +101,11 @@ class WordLikelihood(Likelihood):
         return {"alpha_total": self.base_measure(self.n_located)[1]}
 
     def describe(self, names: Sequence[str], clusters: Portrayed) -> WordFeatures:
-        """Return what describes clusters to people: their words."""
+        """Return the words that describe clusters to people."""
         return WordFeatures(self.mean_names(names), clusters)
 
     def expected_score(self, batch: Batch, draw: Draw, score: Score) -> tuple[Floats, Floats]:
-        """Return what log predictives are expected of documents of the same lengths."""
+        """Return the log predictives expected of documents of the same lengths."""
         lengths = batch.kernel_rows.values[batch.kernel_rows.indptr[1:] - 1]
         grid = np.unique(lengths)
         if grid.size > LENGTHS:
@@ -126,7 +125,7 @@ class WordLikelihood(Likelihood):
         n_kept: int,
         entries: tuple[NDArray[np.int64], NDArray[np.int64]],
     ) -> Screen:
-        """Return the screen with some levels raised; those that are too high are still bounds."""
+        """Return the screen with some levels raised; levels that are too high are still bounds."""
         raise_levels(cache, table, masses, n_clusters, n_kept, *entries)
         return cache
 
@@ -141,7 +140,7 @@ class WordLikelihood(Likelihood):
     def faded_cache(
         self, cache: Screen, table: Table, masses: Floats, n_clusters: int, *, exact: bool
     ) -> Screen:
-        """Return the screen of lighter clusters: bounds of words are lowered now and then only."""
+        """Return the screen of lighter clusters; word bounds are lowered only now and then."""
         follow = lower if exact else lighten
         follow(cache, table, masses, n_clusters)
         return cache
@@ -152,13 +151,13 @@ class WordLikelihood(Likelihood):
         return (statistics[:, :-1] + alpha) / (statistics[:, -1:] + total)
 
     def shapes(self, statistics: Floats) -> Floats:
-        """Return the Dirichlet parameters of documents in every cluster, shape (K, V)."""
+        """Return the Dirichlet parameters of documents in each cluster, shape (K, V)."""
         return statistics[:, :-1] + self.base_measure(statistics.shape[1] - 1)[0]
 
     def sample(
         self, statistics: Floats, rng: np.random.Generator, *, length: int = 100, **options: Any
     ) -> NDArray[np.int64]:
-        """Draw one document of `length` words from the posterior predictive of every cluster.
+        """Draw one document of `length` words from the posterior predictive of each cluster.
 
         Parameters
         ----------
@@ -167,7 +166,7 @@ class WordLikelihood(Likelihood):
         rng : numpy.random.Generator
             Source of randomness.
         length : int
-            Words in every document.
+            Words per document.
 
         Returns
         -------
@@ -184,7 +183,7 @@ class WordLikelihood(Likelihood):
 
 
 def log_rising(x: Floats, n: float) -> Floats:
-    """Return log Gamma(x + n) - log Gamma(x) of every x (twin: ``kernels.special.log_rising``)."""
+    """Return log Gamma(x + n) - log Gamma(x) for each x (twin: ``kernels.special.log_rising``)."""
     head = np.arange(min(n, STIRLING_FROM))
     total: Floats = np.log(np.add.outer(x, head)).sum(axis=1)
     x, n = x + head.size, n - head.size

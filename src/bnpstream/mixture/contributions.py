@@ -1,4 +1,4 @@
-"""What rows added to their clusters, kept where that depends on the cluster."""
+"""What rows added to their clusters, kept if that depends on the cluster."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -12,14 +12,14 @@ from bnpstream.kernels.arrays import Floats, Integers
 class Contributions:
     """The values that sites have added, row by row, growing at the end.
 
-    A row in k clusters has k lines, each as long as the row has columns: what one unit of
-    responsibility and one of weight has added to the cluster. So what a row counts for may change,
-    as when it fades, and the values stay.
+    A row in k clusters has k lines, each as long as the row has columns: what a responsibility and
+    a weight of one added to the cluster. So the weight of a row may change, as when it fades, while
+    the values stay.
 
     Parameters
     ----------
     indptr : ndarray of shape (n + 1,), optional
-        Where the values of every row begin; by default there are no rows.
+        Where the values of each row start; by default there are no rows.
     values : ndarray of shape (indptr[-1],), optional
         The lines of all rows, one after the other.
     """
@@ -31,7 +31,7 @@ class Contributions:
 
     @classmethod
     def joined(cls, parts: Iterable["Contributions | None"]) -> Self | None:
-        """Return those of several blocks of rows, in order, as one; None where there are none."""
+        """Return those of several blocks of rows, in order; None if there are none."""
         every = None
         for part in parts:
             if part is not None:
@@ -41,7 +41,7 @@ class Contributions:
 
     @property
     def indptr(self) -> Integers:
-        """Return where the values of every row begin, shape (n + 1,) (a view)."""
+        """Return where the values of each row start, shape (n + 1,) (a view)."""
         return self._indptr[: self.n_rows + 1]
 
     @property
@@ -60,7 +60,7 @@ class Contributions:
         self._values = _with_room(self._values, int(self.indptr[-1]) + values)
 
     def arrays(self) -> tuple[Integers, Floats]:
-        """Return the ends of rows and the values, room for more included, for compiled loops."""
+        """Return the ends of rows and the values, including spare space, for compiled loops."""
         return self._indptr, self._values
 
     def append(self, lines: Floats) -> None:
@@ -81,12 +81,12 @@ class Contributions:
         return type(self)(ends - ends[0], self._values[ends[0] : ends[-1]].copy())
 
     def discard(self, start: int) -> None:
-        """Forget the values from row `start` on, the only ones there are, but not the rows."""
+        """Drop the values from row `start` on, which are the only ones left, but not the rows."""
         self.indptr[start:] = 0
 
 
 def _with_room(part: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return an array that has, by doubling, room for so many entries."""
+    """Return an array with, by doubling, space for this many entries."""
     if size <= part.size:
         return part
     longer = np.empty(max(size, 2 * part.size), part.dtype)

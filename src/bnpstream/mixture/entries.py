@@ -1,7 +1,7 @@
 """What a pass changed in the statistics of a posterior: single entries, written or added.
 
-A pass that only adds rows leaves clusters in their slots and opens new ones behind them, so what it
-did is a list of entries.
+A pass that only adds rows leaves clusters in their slots and opens new ones after them, so its
+effect is a list of entries.
 """
 
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ from bnpstream.mixture.tables import dense_rows, read_rows
 
 
 def touched_slots(before: MixtureState, after: MixtureState) -> Integers:
-    """Return the slots that got rows, new clusters included."""
+    """Return the slots that received rows, including new clusters."""
     K = before.n_clusters
     same = (before.masses == after.masses[:K]) & (before.log_vacancy == after.log_vacancy[:K])
     return np.append(np.flatnonzero(~same), np.arange(K, after.n_clusters)).astype(np.int64)
 
 
 class Entries(NamedTuple):
-    """Entries of some rows of statistics: a place is ``row * D + column``, and they ascend."""
+    """Entries of some rows of statistics: a place is ``row * D + column``; places ascend."""
 
     gaps: NDArray[np.unsignedinteger[Any]]
-    """From one place to the next, in as few bytes as they need: bytes that repeat pack well."""
+    """Differences of places, in as few bytes as they need, because repeated bytes compress well."""
     values: Floats
 
     @classmethod
@@ -46,7 +46,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def added(cls, before: MixtureState, after: MixtureState, slots: Integers) -> Self:
-        """Return what was added to some slots: by how much `after` is above `before`."""
+        """Return what was added to some slots: `after` minus `before`."""
         places = _changed_places(before, after, slots)
         old, new = (_read_entries(state, slots, places) for state in (before, after))
         if not after.paired:
@@ -78,7 +78,7 @@ class Entries(NamedTuple):
         return csr_array((found, indices, ends), shape=(chosen.size, n_statistics))
 
     def write(self, state: MixtureState, slots: Integers) -> None:
-        """Replace statistics of a posterior, whose slots the rows are."""
+        """Replace statistics of a posterior; the rows are its slots."""
         places, values = self.places, self.values
         if state.is_hashed:
             for slot, columns, inside in _by_row(state, slots, places):
@@ -88,7 +88,7 @@ class Entries(NamedTuple):
         state.arrays.table.values[_indices(state, slots, places)] = values
 
     def add(self, state: MixtureState, slots: Integers) -> None:
-        """Add to statistics of a posterior, whose masses have grown; rows may share a slot."""
+        """Add to statistics of a posterior whose masses have grown; rows may share a slot."""
         places, values, cache = self.places, self.values, state._cache
         self._add(state, slots, places, values)
         if cache is not None:
@@ -116,7 +116,7 @@ class Entries(NamedTuple):
 def _changed_places(before: MixtureState, after: MixtureState, slots: Integers) -> Integers:
     """Return where statistics of some slots of `after` differ, as places in these rows.
 
-    Of pairs of doubles every entry of such a row is given.
+    For pairs of doubles, every entry of such a row is given.
     """
     D, parts = after.n_statistics, [np.empty(0, np.int64)]
     dense = dense_rows(after.arrays.table)
@@ -135,7 +135,7 @@ def _changed_places(before: MixtureState, after: MixtureState, slots: Integers) 
 
 
 def _read_entries(state: MixtureState, slots: Integers, places: Integers) -> Floats:
-    """Return the statistics at some places of some rows; zero where there is no such slot yet."""
+    """Return the statistics at some places of some rows; zero if the slot does not exist yet."""
     table = state.arrays.table
     if table.keys.size == 0:
         n_places = np.diff(_ends(state, slots, places))
@@ -155,12 +155,12 @@ def _read(state: MixtureState, slot: int, columns: Integers) -> Floats:
 
 
 def _ends(state: MixtureState, slots: Integers, places: Integers) -> Integers:
-    """Return where in the list the places of every row begin, and where the last row's end."""
+    """Return where in the list the places of each row start, and where the last row ends."""
     return np.searchsorted(places, state.n_statistics * np.arange(slots.size + 1))
 
 
 def _indices(state: MixtureState, slots: Integers, places: Integers) -> Integers:
-    """Return where a table of dense rows holds places."""
+    """Return where a table of dense rows stores places."""
     away = state.n_statistics * (slots - np.arange(slots.size))
     found: Integers = places + np.repeat(away, np.diff(_ends(state, slots, places)))
     return found
@@ -169,7 +169,7 @@ def _indices(state: MixtureState, slots: Integers, places: Integers) -> Integers
 def _by_row(
     state: MixtureState, slots: Integers, places: Integers
 ) -> Iterator[tuple[int, Integers, slice]]:
-    """Yield the slot, the columns and the place in the list of every row."""
+    """Yield the slot, the columns and the position in the list of each row."""
     ends = _ends(state, slots, places).tolist()
     for row, slot in enumerate(slots.tolist()):
         inside = slice(ends[row], ends[row + 1])

@@ -1,7 +1,7 @@
-"""Ctrl-C while a posterior changes: heeded between two rows, when nothing is half-done.
+"""Ctrl-C while a posterior changes: obeyed between two rows, when nothing is half-done.
 
-Python raises KeyboardInterrupt between any two of its instructions: an event would be lost, or a
-row would be in the posterior and not in the window.
+Python raises KeyboardInterrupt between any two of its instructions: an event could be lost, or a
+row could be in the posterior but not in the window.
 """
 
 import signal
@@ -16,10 +16,10 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class deferred:  # noqa: N801  (used like a function)
-    """Hold back SIGINT while what is inside runs; asked for twice, it is heeded at once.
+    """Hold back SIGINT while the code inside runs; a second one is obeyed at once.
 
-    What was held back goes to the handler that was there before, at the end or where the outermost
-    block calls `heed`. Only the main thread gets signals: in others nothing changes.
+    A signal held back goes to the previous handler, at the end or where the outermost block calls
+    `heed`. Only the main thread gets signals: in others nothing changes.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class deferred:  # noqa: N801  (used like a function)
         cls = type(self)
         if cls.depth == 0:
             handler = signal.getsignal(signal.SIGINT)
-            if not callable(handler):  # ignored, or the end of the process: no concern of ours
+            if not callable(handler):  # ignored, or the end of the process: leave it alone
                 self._holds = False
                 return
             cls.before, cls.pending = handler, False
@@ -63,7 +63,7 @@ class deferred:  # noqa: N801  (used like a function)
 
 
 def heed() -> None:
-    """Let a signal that was held back have its way, if nothing but the caller's block holds it."""
+    """Let a signal that was held back take effect, if only the caller's block holds it."""
     if (
         deferred.pending
         and deferred.depth == 1

@@ -7,7 +7,7 @@ from bnpstream.kernels.arrays import BIRTH, Events
 
 Kind = Literal["birth", "merge", "death", "retire", "split"]
 KINDS: tuple[Kind, ...] = ("birth", "merge", "death", "retire", "split")
-"""In the order in which they are written down as numbers."""
+"""Kinds, in the order of their numbers in files."""
 Level = Literal["cluster", "topic"]
 LEVELS: tuple[Level, ...] = ("cluster", "topic")
 
@@ -16,11 +16,11 @@ class Event(NamedTuple):
     """Something that happened to a cluster, or to a topic."""
 
     kind: Kind
-    """"death": a revisit left it too light. "retire": it was forgotten, or made room for others."""
+    """"death": a revisit left it too light. "retire": forgotten, or removed to make space."""
     id: int
     """The cluster born, merged away, split, dropped or retired."""
     into: int | None
-    """The survivor of a merge; of a split the main heir, which may be `id` itself."""
+    """The survivor of a merge; for a split the main heir, which may be `id` itself."""
     n_observations: int
     """Rows seen when it happened."""
     mass: float
@@ -31,7 +31,7 @@ class Event(NamedTuple):
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """Return the clusters that were there before and took part."""
+        """Return the clusters that existed before and took part."""
         if self.kind == "birth":
             return ()
         joined = self.into if self.kind == "merge" else None
@@ -45,7 +45,7 @@ class Event(NamedTuple):
         return () if self.into is None else (self.into, *self.others)
 
     def record(self) -> dict[str, Any]:
-        """Return the event as JSON; what is as usual is left out."""
+        """Return the event as JSON, without default values."""
         found = self._asdict()
         if not self.others:
             del found["others"]
@@ -60,7 +60,7 @@ class Event(NamedTuple):
 
 
 def read_events(events: Events) -> list[Event]:
-    """Return what a compiled loop logged."""
+    """Return the events that a compiled loop logged."""
     return [
         Event(
             "birth" if events.kinds[i] == BIRTH else "death",

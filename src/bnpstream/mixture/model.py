@@ -21,20 +21,20 @@ class KernelArguments(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What is believed before the first row: how clusters arise, and what rows look like."""
+    """A prior and a likelihood."""
 
     prior: Prior
     likelihood: Likelihood
 
     def kernel_parameters(self, n_statistics: int) -> tuple[Any, Any]:
-        """Return the parameters of prior and likelihood for compiled loops; None: no twin."""
+        """Return the parameters of prior and likelihood for compiled loops; None without loops."""
         parameters = self.likelihood.kernel_parameters(n_statistics)
         if self.likelihood.latent and not is_registered(contribution_of, type(parameters)):
             parameters = None
         return self.prior.kernel_parameters(), parameters
 
     def kernel_arguments(self, batch: Batch, n_jobs: int = 1) -> KernelArguments | None:
-        """Return what compiled loops need for these rows, or None if a part has no twin."""
+        """Return what compiled loops need for these rows, or None if a part has no loops."""
         return kernel_arguments(self.kernel_parameters(batch.n_statistics), batch, n_jobs)
 
     def kernel_for(
@@ -51,11 +51,11 @@ class Model(NamedTuple):
         batch : Batch
             Encoded rows.
         engine : {"auto", "compiled", "reference"}
-            Which is wanted; ValueError if there is none of that name, or no compiled one.
+            Engine wanted; ValueError if the name is unknown, or there is no compiled one.
         n_jobs : int
             Threads to use.
         parameters : tuple, optional
-            What `kernel_parameters` returned, if that is known.
+            Result of `kernel_parameters`, if known.
         """
         if engine not in ENGINES:
             raise ValueError(f'engine must be "auto", "compiled" or "reference", got {engine!r}')
@@ -74,7 +74,7 @@ class Model(NamedTuple):
 def kernel_arguments(
     parameters: tuple[Any, Any], batch: Batch, n_jobs: int
 ) -> KernelArguments | None:
-    """Return what compiled loops need for some rows, or None if a part has no twin."""
+    """Return what compiled loops need for some rows, or None if a part has no loops."""
     prior, likelihood = parameters
     if prior is None or likelihood is None or batch.kernel_rows is None:
         return None
@@ -85,6 +85,6 @@ def require_plain(model: Model, what: str) -> None:
     """Raise ValueError if what a row adds depends on the cluster."""
     if model.likelihood.latent:
         raise ValueError(
-            f"{what} needs rows that add the same to every cluster, and those of "
+            f"{what} needs rows that add the same to every cluster, but those of "
             f"{type(model.likelihood).__name__} do not: use StreamingMixture"
         )

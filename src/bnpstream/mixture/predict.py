@@ -1,4 +1,4 @@
-"""What a posterior says about rows it has not absorbed."""
+"""Predictions of a posterior for rows that it has not absorbed."""
 
 from copy import copy
 
@@ -18,16 +18,16 @@ from bnpstream.priors import Prior
 def log_joint_row(
     model: Model, state: MixtureState, row: Row, *, fixed_auxiliary: bool = False
 ) -> tuple[Floats, float]:
-    """Return log(prior weight x predictive) of one row, and the log auxiliary behind it.
+    """Return log(prior weight x predictive) of one row, and its log auxiliary.
 
-    With `fixed_auxiliary` the state's log U is used as it is.
+    With `fixed_auxiliary` the state's log U is used unchanged.
 
     Returns
     -------
     log_scores : ndarray of shape (K + 1,)
-        log h(x) left out; the last entry is the new cluster's. Eq. (15), not normalised.
+        Without log h(x); the last entry is the new cluster. Eq. (15), not normalised.
     auxiliary : float
-        Root of the mode equation, the warm start of the next row.
+        Root of the mode equation, the warm start for the next row.
     """
     log_weights, auxiliary = log_prior_weights(model.prior, state, fixed_auxiliary=fixed_auxiliary)
     return log_weights + model.likelihood.log_predictive(state.candidates, row), auxiliary
@@ -38,7 +38,7 @@ def log_prior_weights(
 ) -> tuple[Floats, float]:
     """Return the log prior weights of K clusters and a new one, and the log auxiliary.
 
-    Where no row is left behind the posterior, the next one opens a cluster.
+    If the posterior has no mass left, the next row opens a cluster.
     """
     if state.total_mass <= NO_MASS:
         return np.append(np.full(state.n_clusters, -np.inf), 0.0), state.auxiliary
@@ -50,7 +50,7 @@ def log_prior_weights(
 
 
 def log_marginals(model: Model, state: MixtureState, slots: Integers | None = None) -> Floats:
-    """Return the log marginal likelihood of clusters' rows, log h(x) left out.
+    """Return the log marginal likelihood of the rows of clusters, without log h(x).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def log_marginals(model: Model, state: MixtureState, slots: Integers | None = No
         Clusters; by default all.
     """
     chosen = np.arange(state.n_clusters) if slots is None else slots
-    if state.is_wide:  # the same numbers, by columns that are not zero
+    if state.is_wide:  # the same numbers, from nonzero columns
         return model.likelihood.log_marginal_sparse(state.sparse_rows(chosen))
     parts = [model.likelihood.log_marginal(state.rows(part)) for part in state.blocks(chosen)]
     return np.concatenate([np.empty(0), *parts])
@@ -75,7 +75,7 @@ def log_joint(
     *,
     log_cut: float = -np.inf,
 ) -> Floats:
-    """Return log(prior weight x predictive) of every row in every cluster and a new one.
+    """Return log(prior weight x predictive) of each row in each cluster and a new one.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def log_joint(
     log_weights : ndarray of shape (K + 1,), optional
         Prior log weights to use; by default those of the posterior.
     log_cut : float
-        Scores farther below the best of their row may be left out: -inf. 0 wants the best only.
+        Scores farther below the best of their row may be -inf. 0 asks for the best only.
 
     Returns
     -------
     log_scores : ndarray of shape (n, K + 1)
-        log h(x) included: their logsumexp is the log predictive of the row.
+        Including log h(x): their logsumexp is the log predictive of the row.
     """
     if log_weights is None:
         log_weights = log_prior_weights(model.prior, state)[0]
@@ -114,14 +114,14 @@ def log_joint_where(
     kernel: KernelArguments | None,
     wanted: NDArray[np.bool_],
 ) -> Floats:
-    """Return `log_joint` where it is wanted, -inf elsewhere; whatever is cached stays as it is.
+    """Return `log_joint` where wanted, -inf elsewhere; caches do not change.
 
     Parameters
     ----------
     model, state, batch, kernel
         As in `log_joint`.
     wanted : ndarray of shape (n, K + 1)
-        Which scores. Where there are few, this is quick.
+        Which scores are wanted. Few are fast.
     """
     if kernel is not None and batch.scores_alone:
         out = np.full(wanted.shape, -np.inf)
@@ -139,7 +139,7 @@ def _fill_log_joint(
     log_cut: float,
     out: Floats,
 ) -> None:
-    """Fill `out` by the compiled engine, every thread some rows."""
+    """Fill `out` by the compiled engine, with some rows per thread."""
     known = (state.masses > 0.0) & np.isfinite(log_weights[:-1])
     excess = log_weights[:-1][known] - np.log(state.masses[known])
     shift = float(excess.max()) if known.any() else 0.0

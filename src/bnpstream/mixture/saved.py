@@ -1,4 +1,4 @@
-"""Arrays of a saved posterior, checked before anything uses them: compiled loops check nothing."""
+"""Validates arrays of a saved posterior before use, because compiled loops check nothing."""
 
 from typing import Any
 
@@ -11,45 +11,45 @@ __all__ = ["MOST", "named", "require", "require_ends", "require_numbers", "rows_
 
 Arrays = dict[str, NDArray[Any]]
 MOST = 2.0**53
-"""More rows than there are: of larger numbers, a double does not hold every one."""
+"""More rows than there are; a double does not hold every larger whole number."""
 
 
 def require(name: str, holds: bool | np.bool_) -> None:
-    """Raise ValueError, with the name of an array, unless something holds of it."""
+    """Raise ValueError, with the name of an array, unless a condition holds."""
     if not holds:
-        raise ValueError(f"the array {name} cannot be what was saved")
+        raise ValueError(f"the array {name} is not valid")
 
 
 def require_ends(name: str, ends: NDArray[Any], size: int) -> None:
-    """Raise ValueError if these are not the ends of rows that lie one after the other."""
+    """Raise ValueError unless these are the ends of consecutive rows."""
     require(name, ends.dtype.kind == "i" and ends.ndim == 1 and ends.size > 0)
     require(name, ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
 
 
 def require_numbers(name: str, array: NDArray[Any], shape: tuple[int, ...], least: float) -> None:
-    """Raise ValueError if these are not so many finite numbers of at least `least`."""
+    """Raise ValueError unless these are finite numbers >= `least`, with this shape."""
     require(name, array.dtype == np.float64 and array.shape == shape)
     require(name, (np.isfinite(array) & (array >= least)).all())
 
 
 def named(arrays: Arrays, start: str) -> Arrays:
-    """Return the arrays whose names start so, without it."""
+    """Return the arrays whose names have this prefix, without it."""
     return {name[len(start) :]: x for name, x in arrays.items() if name.startswith(start)}
 
 
 def rows_from(arrays: Arrays, start: str, likelihood: Likelihood, n_statistics: int) -> Batch:
-    """Return encoded rows, as `Batch.arrays` describes them; ValueError if they cannot be rows.
+    """Return encoded rows, as `Batch.arrays` describes them; ValueError if they are not valid.
 
     Parameters
     ----------
     arrays : dict
         All arrays of a snapshot.
     start : str
-        What the names of theirs start with.
+        Prefix of their names.
     likelihood : Likelihood
-        Encoded them.
+        Likelihood that encoded them.
     n_statistics : int
-        Columns of the posterior that they are for.
+        Columns of the posterior that they belong to.
     """
     rows = named(arrays, start)
     table = next((rows[name] for name in ("statistics", "cells", "values") if name in rows), None)
@@ -70,7 +70,7 @@ def rows_from(arrays: Arrays, start: str, likelihood: Likelihood, n_statistics: 
 
 
 def _require_sparse(rows: Arrays, start: str, n_statistics: int) -> int:
-    """Return how many compressed rows there are; ValueError if their arrays do not fit."""
+    """Return the number of compressed rows; ValueError if their arrays do not fit."""
     columns, values = ("indices", "data") if "indices" in rows else ("columns", "values")
     places = rows[columns]
     require(f"{start}{columns}", places.dtype.kind == "i" and places.ndim == 1)

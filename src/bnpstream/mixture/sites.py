@@ -1,4 +1,4 @@
-"""What every row contributed to the posterior, kept where rows will be revisited."""
+"""What each row contributed to the posterior, kept if rows will be revisited."""
 
 from typing import Any, Self
 
@@ -18,9 +18,9 @@ class SiteBuffer:
     Parameters
     ----------
     n_rows : int
-        Rows to make room for; none has been visited.
+        Number of rows to make space for; none has been visited.
     n_entries : int, optional
-        Responsibilities to make room for; by default two per row.
+        Number of responsibilities to make space for; by default two per row.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class SiteBuffer:
         self.arrays = Sites(indptr, slots, shares)
 
     def latent_arrays(self, rows: int, values: int, *, keeps: bool = True) -> LatentSites:
-        """Return the arrays with what rows have added, and room for that of more rows.
+        """Return the arrays with what rows have added, and space for that of more rows.
 
         Parameters
         ----------
         rows : int
-            Rows in all.
+            Number of all rows.
         values : int
-            Numbers that more of them will add.
+            Numbers that more rows will add.
         keeps : bool
             Whether what they add is kept.
         """
@@ -73,7 +73,7 @@ class SiteBuffer:
         return LatentSites(*self.arrays, *kept.arrays(), keeps)
 
     def reach(self, rows: int) -> None:
-        """Count the sites of so many rows, which compiled loops have written."""
+        """Count the sites of this many rows, which compiled loops have written."""
         self.n_visited = rows
         if self.contributions is not None:
             self.contributions.n_rows = rows
@@ -84,14 +84,14 @@ class SiteBuffer:
         return self.arrays.slots[inside], self.arrays.shares[inside]
 
     def added(self, i: int, row: Row) -> Row:
-        """Return row i as its site has added it: with a line of values a cluster if need be."""
+        """Return row i as its site has added it, with one line of values per cluster if latent."""
         slots, _ = self.row(i)
         if self.contributions is None or slots.size == 0:
             return row
         return row._replace(values=self.lines(i)[slots != GONE])
 
     def lines(self, i: int) -> Floats:
-        """Return what row i has added to each of its clusters, a line each (a view)."""
+        """Return what row i has added to each of its clusters, one line each (a view)."""
         assert self.contributions is not None
         return self.contributions.row(i, self.row(i)[0].size)
 
@@ -139,7 +139,7 @@ class SiteBuffer:
     def merge(self, loser: int, winner: int) -> None:
         """Give the shares of slot `loser` to slot `winner`.
 
-        What a row has added to both is added to one then: the mean by shares, a share of the sum.
+        What a row has added to both is combined: the mean weighted by shares, for the summed share.
         """
         slots, shares = self.arrays.slots[: self.n_entries], self.arrays.shares[: self.n_entries]
         rows = np.repeat(
@@ -160,7 +160,7 @@ class SiteBuffer:
         slots[shared], shares[shared] = GONE, 0.0
 
     def divide(self, entries: Integers, parts: Floats, slots: Integers) -> None:
-        """Give parts of some shares, by their places, to other slots, which none of the rows has.
+        """Give parts of some shares, by position, to other slots that none of the rows has.
 
         What the row has added per unit of responsibility is the same for both.
         """
@@ -185,9 +185,9 @@ class SiteBuffer:
         )
 
     def discard(self, start: int) -> None:
-        """Forget the sites from row `start` on, the only ones there are, but not the rows.
+        """Drop the sites from row `start` on, which are the only ones left, but not the rows.
 
-        Nobody will come back to them.
+        They will not be revisited.
         """
         self.arrays.indptr[start : self.n_visited + 1] = 0
         if self.contributions is not None:
@@ -201,7 +201,7 @@ class SiteBuffer:
         slots[was_dropped] = GONE
 
     def matrix(self, n_clusters: int) -> csr_array:
-        """Return the responsibilities as a (rows, n_clusters) matrix, what is gone left out."""
+        """Return the responsibilities as a (rows, n_clusters) matrix, without dropped clusters."""
         indptr = self.arrays.indptr[: self.n_visited + 1]
         slots, shares = self.arrays.slots[: self.n_entries], self.arrays.shares[: self.n_entries]
         kept = slots != GONE
@@ -211,7 +211,7 @@ class SiteBuffer:
         )
 
     def forget(self, rows: int) -> None:
-        """Drop the sites of the first rows: they are frozen."""
+        """Drop the sites of the first rows, which are frozen."""
         indptr, slots, shares = self.arrays
         start = indptr[rows]
         kept = self.n_visited - rows
@@ -234,7 +234,7 @@ class SiteBuffer:
 
 
 def totals(sites: SiteBuffer, batch: Batch, n_clusters: int) -> tuple[Any, Floats, Floats]:
-    """Return statistics, masses and log vacancies of every cluster as the sum of the sites.
+    """Return statistics, masses and log vacancies of each cluster as the sum of the sites.
 
     The statistics of a wide sparse batch are sparse.
     """

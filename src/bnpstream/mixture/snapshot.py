@@ -23,7 +23,7 @@ NOBODY = -1
 
 
 def state_arrays(state: MixtureState) -> Arrays:
-    """Return the posterior: of the statistics what is not zero, in order of slot and column."""
+    """Return the posterior: nonzero statistics, in order of slot and column."""
     arrays, K, dense = state.arrays, state.n_clusters, dense_rows(state.arrays.table)
     if dense is None:
         rows: Any = state.sparse_rows(np.arange(K))
@@ -45,12 +45,12 @@ def state_arrays(state: MixtureState) -> Arrays:
 
 
 def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:
-    """Return the posterior that `state_arrays` described; ValueError if it cannot be one."""
+    """Return the posterior that `state_arrays` described; ValueError if it is not valid."""
     K, D = (int(x) for x in arrays["statistics.shape"])
     _check_state(arrays, K, D)
     state = MixtureState(D, paired=paired)
     counters = arrays["counters"].copy()
-    while state.arrays.masses.size < K + 2:  # room as if all clusters had been opened one by one
+    while state.arrays.masses.size < K + 2:  # as if all clusters had been opened one by one
         state.arrays.counters[N_CLUSTERS] = state.arrays.masses.size - 1
         state.make_room()
     table = empty_table(state.arrays.masses.size, D, dense=paired)
@@ -71,7 +71,7 @@ def state_from(arrays: Arrays, *, paired: bool) -> MixtureState:
 
 
 def _check_state(arrays: Arrays, K: int, D: int) -> None:
-    """Raise ValueError for arrays that compiled loops, which check nothing, must not be given."""
+    """Raise ValueError for arrays that must not reach compiled loops, which check nothing."""
     for name in ("masses", "log_vacancy", "ids", "statistics.ends"):
         require(name, arrays[name].shape == (K,))
     for name in ("counters", "totals"):
@@ -170,7 +170,7 @@ def _contributions_from(arrays: Arrays, sites: SiteBuffer) -> Contributions:
 
 
 def lineage_arrays(events: Sequence[Event]) -> Arrays:
-    """Return the events; further heirs and levels only where there are any."""
+    """Return the events; further heirs and levels only if there are any."""
     found: Arrays = {}
     if any(event.others for event in events):
         found["lineage.others"] = np.array([x for e in events for x in e.others], np.int64)

@@ -49,14 +49,14 @@ from bnpstream.mixture.tables import (
 FIRST_CAPACITY = 128
 DOUBLE_UP_TO = 1024
 LEAST_ENTRIES, DOUBLE_ENTRIES_UP_TO = 2**12, 2**17
-"""Entries that a hashed table is lengthened by at least, and up to which it is doubled: 1.5 MB."""
+"""Least growth of a hashed table, in entries, and the size up to which it is doubled: 1.5 MB."""
 BLOCK_CELLS = 4_000_000
 
 
 class MixtureState:
-    """The posterior after some rows: whatever depends on history, and nothing else.
+    """The posterior after some rows: everything that depends on history, and nothing else.
 
-    Packed arrays with one slot a cluster; ids are stable, slots are not. There is always a free
+    Packed arrays with one slot per cluster; ids are stable, slots are not. There is always a free
     slot after the last cluster, and free slots are zero: that slot is the prior, so a new cluster
     is scored like any other.
 
@@ -69,7 +69,7 @@ class MixtureState:
     paired : bool
         Whether the second half of a row holds the low digits of the first (`Likelihood.paired`).
     capacity : int
-        Slots at first; a multiple of LANES.
+        Initial slots; a multiple of LANES.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class MixtureState:
 
     @property
     def auxiliary(self) -> float:
-        """Return log U at the last row (nan before the first): where the next root is sought."""
+        """Return log U at the last row (nan before the first), where the next search starts."""
         return float(self.arrays.totals[LOG_AUXILIARY])
 
     @auxiliary.setter
@@ -140,7 +140,7 @@ class MixtureState:
     def candidates(self) -> Any:
         """Return the (K + 1, D) statistics of the clusters and of a new one.
 
-        An array, a view, if they are stored densely; else what can be asked for [:, columns].
+        A view if they are stored densely; else an object that can be indexed by [:, columns].
         """
         dense, slots = dense_rows(self.arrays.table), self.n_clusters + 1
         if dense is not None:
@@ -149,7 +149,7 @@ class MixtureState:
 
     @property
     def nbytes(self) -> int:
-        """Return the memory of the posterior, its free slots included, caches not."""
+        """Return the memory of the posterior, including free slots but not caches."""
         parts = (*self.arrays.table, *self.arrays[1:])
         return sum(part.nbytes for part in parts)
 
@@ -171,15 +171,15 @@ class MixtureState:
         return totals
 
     def sparse_row(self, slot: int) -> tuple[Integers, Floats]:
-        """Return the columns of a cluster that are not zero, ascending, and their values."""
+        """Return the nonzero columns of a cluster, ascending, and their values."""
         return sparse_row(self.arrays.table, slot)
 
     def sparse_rows(self, slots: Integers) -> csr_array:
-        """Return the statistics of some clusters that are not zero, columns ascending."""
+        """Return the nonzero statistics of some clusters, columns ascending."""
         return sparse_rows(self.arrays.table, slots)
 
     def blocks(self, slots: Integers | None = None) -> Iterator[Integers]:
-        """Yield slots, by default all, in parts whose rows take 32 MB at most."""
+        """Yield slots, by default all, in parts whose rows take at most 32 MB."""
         slots = np.arange(self.n_clusters) if slots is None else slots
         step = max(1, BLOCK_CELLS // self.n_statistics)
         for start in range(0, slots.size, step):
@@ -196,7 +196,7 @@ class MixtureState:
     def cache(self, likelihood: Likelihood) -> Any:
         """Return what compiled scores need of the clusters; compiled loops keep it up to date."""
         if self._cache is None or self._cache[0] is not likelihood:
-            arrays, self._cache = self.arrays, None  # its memory is free for the one that is made
+            arrays, self._cache = self.arrays, None  # free its memory for the new one
             made = likelihood.cache(arrays.table, arrays.masses, self.n_clusters)
             self._cache = (likelihood, made)
         return self._cache[1]
@@ -250,7 +250,7 @@ class MixtureState:
         self.arrays.totals[LOG_EVIDENCE] += log_evidence
 
     def take_out(self, slots: Integers, shares: Floats, row: Row) -> None:
-        """Subtract what a row contributed to some clusters: the cavity is left."""
+        """Subtract what a row contributed to some clusters; the cavity is left."""
         before = self._read(slots, row.columns)
         taken = row.weight * shares
         after = plus(before, -taken, row.values, paired=self.paired)
@@ -274,7 +274,7 @@ class MixtureState:
         self.arrays.totals[TOTAL_MASS] += sign
 
     def drop(self, slot: int) -> int:
-        """Remove a cluster; the last one takes its slot. Return the slot that one had."""
+        """Remove a cluster; the last one takes its slot. Return the previous slot of that one."""
         arrays, last = self.arrays, self.n_clusters - 1
         if self._cache is not None:
             return int(drop_cluster(arrays, self._cache[1], slot))
@@ -287,10 +287,10 @@ class MixtureState:
         return last
 
     def fade(self, factor: float, likelihood: Likelihood, *, thin: bool) -> None:
-        """Multiply all that rows have added by a factor below one.
+        """Multiply everything that rows have added by a factor below one.
 
-        With `thin`, what is left of a statistic and counts as nothing (`Likelihood.negligible`) is
-        set to zero, and hashed rows forget it.
+        With `thin`, statistics that have become negligible (`Likelihood.negligible`) are set to
+        zero, and hashed rows drop them.
         """
         arrays, K = self.arrays, self.n_clusters
         (fade_pairs if self.paired else fade_rows)(arrays.table, K, factor)
@@ -303,13 +303,13 @@ class MixtureState:
             of, cache = self._cache
             lighter = of.faded_cache(cache, arrays.table, arrays.masses, K, exact=thin)
             self._cache = (of, lighter)
-        if thin:  # last: a cache finds what it has to lower by the columns that rows hold
+        if thin:  # last, because a cache finds what to lower from the columns that rows hold
             drop_empty(arrays.table, K)
 
     def merge(self, loser: int, winner: int, log_vacancy: float) -> int:
         """Add one cluster to another and drop it; return the slot that moved to its place.
 
-        `log_vacancy` is the joint cluster's: it does not follow from the two where they share
+        `log_vacancy` is that of the joint cluster: it does not follow from the two if they share
         rows.
         """
         slots = np.array([winner])
@@ -329,7 +329,7 @@ class MixtureState:
         return self.drop(loser)
 
     def split(self, slot: int, moved: Row, masses: Floats, log_vacancy: Floats) -> int:
-        """Move summed statistics from a cluster to a new one; return the slot of that.
+        """Move summed statistics from a cluster to a new one; return the slot of the new one.
 
         `masses` and `log_vacancy`, shape (2,), are those of the two afterwards.
         """
@@ -342,13 +342,13 @@ class MixtureState:
         return new
 
     def restate(self, statistics: Any) -> None:
-        """Replace the statistics of every cluster, (K, D) for any D."""
+        """Replace the statistics of each cluster, (K, D) for any D."""
         self._cache = None
         table = rows_of(statistics, self.arrays.masses.size, dense=self.paired)
         self.arrays = self.arrays._replace(table=table)
 
     def rebuild(self, statistics: Any, masses: Floats, log_vacancy: Floats) -> None:
-        """Replace the totals of every cluster, so that subtraction drift cannot grow."""
+        """Replace the totals of each cluster, so that subtraction drift cannot grow."""
         self.restate(statistics)
         self.masses[:] = masses
         self.log_vacancy[:] = log_vacancy
@@ -357,7 +357,7 @@ class MixtureState:
     def make_room(self) -> None:
         """Grow if no slot would stay free after one more cluster.
 
-        By doubling while that is little, then by a quarter.
+        By doubling while small, then by a quarter.
         """
         old = self.arrays
         capacity = old.masses.size
@@ -379,9 +379,9 @@ class MixtureState:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a row is too long to be written out, as that of a vocabulary that grows.
+        """Return whether rows are too long to be dense, like those of a growing vocabulary.
 
-        Such rows are sums of doubles: those of pairs are always written out.
+        Such rows are sums of doubles; pairs of doubles are always dense.
         """
         return self.is_hashed and self.n_statistics > BLOCK_CELLS
 
@@ -391,7 +391,7 @@ class MixtureState:
         return int(count_entries(self.arrays.table, self.n_clusters))
 
     def capacity_within(self, nbytes: int) -> int:
-        """Return how many slots a posterior of dense rows can grow to in so much memory."""
+        """Return how many slots a posterior of dense rows can grow to within this memory."""
         slot = 3 * 8 + 3 * 8 + 8 * self.n_statistics
         capacity, rest = self.arrays.masses.size, self.nbytes - self.arrays.masses.size * slot
         if rest + capacity * slot > nbytes:
@@ -401,9 +401,9 @@ class MixtureState:
         return capacity
 
     def make_space(self, wanted: int) -> None:
-        """Lengthen a hashed table so that a row of so many entries has space; none for 0.
+        """Lengthen a hashed table so that a row with this many entries has space; none for 0.
 
-        By doubling while that is little, then by a quarter.
+        By doubling while small, then by a quarter.
         """
         if wanted > 0:
             table = self.arrays.table
@@ -412,7 +412,7 @@ class MixtureState:
             self.arrays = self.arrays._replace(table=longer)
 
     def compact(self) -> None:
-        """Give back what rows that are gone have left in a hashed table."""
+        """Release the space of removed rows in a hashed table."""
         table = self.arrays.table
         live = 1 + int(table.sizes.sum())
         if self.is_hashed and live + live // 4 < table.values.size:
@@ -429,10 +429,10 @@ class MixtureState:
     def follow(
         self, other: "MixtureState", n_kept: int, entries: tuple[Integers, Integers]
     ) -> None:
-        """Become what another posterior is, in the same memory if that has the size.
+        """Become what another posterior is, reusing memory of the same size.
 
-        Clusters in slots below `n_kept` are the same in both. The cache goes along: it needs the
-        slots and columns of all statistics that may be larger than those it was made of.
+        Clusters in slots below `n_kept` are the same in both. The cache is kept too: it needs the
+        slots and columns of all statistics that may be larger than when it was built.
         """
         sizes = self.arrays.masses.size, self.arrays.table.values.size
         self.arrays, cache = refilled(self.arrays, other.arrays), self._cache
@@ -441,7 +441,7 @@ class MixtureState:
             self.grow_cache(cache, n_kept, entries)
 
     def become(self, other: "MixtureState", *, cached: bool = True) -> None:
-        """Become a copy of another posterior, in the same memory if that fits.
+        """Become a copy of another posterior, reusing memory that fits.
 
         With `cached` its cache is copied too.
         """
@@ -457,10 +457,10 @@ class MixtureState:
         n_kept: int,
         entries: tuple[Integers, Integers],
     ) -> None:
-        """Use a cache again that was made before some entries, slots and columns, have grown.
+        """Reuse a cache that was built before some entries, slots and columns, have grown.
 
-        Clusters in slots below `n_kept` are the same as then. That of a vocabulary that grows is
-        made anew instead.
+        Clusters in slots below `n_kept` are the same as then. The cache of a growing vocabulary is
+        rebuilt instead.
         """
         if cache is not None and not self.is_wide:
             of, found = cache
@@ -469,14 +469,14 @@ class MixtureState:
             self._cache = (of, grown)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arrays": self.arrays, "paired": self.paired}  # the cache can be made again
+        return {"arrays": self.arrays, "paired": self.paired}  # the cache can be rebuilt
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.arrays, self.paired, self._cache = state["arrays"], state["paired"], None
 
 
 def refilled(to: Any, source: Any) -> Any:
-    """Return a copy of arrays, or of a tuple of them, in the memory of `to` where that fits."""
+    """Return a copy of arrays, or of a tuple of them, in the memory of `to` if that fits."""
     if isinstance(source, tuple):
         parts = zip(to if isinstance(to, tuple) else [None] * len(source), source, strict=True)
         copies: Any = [refilled(*pair) for pair in parts]
@@ -490,7 +490,7 @@ def refilled(to: Any, source: Any) -> Any:
 
 
 def _grown(capacity: int) -> int:
-    """Return how many slots there are after those of a capacity are used up."""
+    """Return the number of slots after those of a capacity are used up."""
     return capacity + (capacity if capacity < DOUBLE_UP_TO else capacity // (4 * LANES) * LANES)
 
 

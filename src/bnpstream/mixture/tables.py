@@ -35,7 +35,7 @@ def column_numbers(table: Table, columns: Any) -> Integers:
 
 
 class HashedRows:
-    """Some rows of a table that can be asked for columns, [:, columns]."""
+    """Some rows of a table that can be indexed by columns, [:, columns]."""
 
     def __init__(self, table: Table, slots: Integers) -> None:
         self._table, self._slots = table, slots
@@ -61,7 +61,7 @@ def read_rows(table: Table, slots: Integers, columns: Columns) -> Floats:
 
 
 def first_columns(table: Table, slots: Integers, n_columns: int) -> Floats:
-    """Return the first columns of some rows: what they hold is written out, nothing looked up."""
+    """Return the first columns of some rows, from their stored entries and without lookups."""
     dense = dense_rows(table)
     if dense is not None:
         return dense[slots, :n_columns]
@@ -72,12 +72,12 @@ def first_columns(table: Table, slots: Integers, n_columns: int) -> Floats:
 
 
 def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:
-    """Return the columns of one row that are not zero, in ascending order, and their values."""
+    """Return the nonzero columns of one row, in ascending order, and their values."""
     start, size = int(table.starts[slot]), int(table.sizes[slot])
     inside = slice(start, start + size)
     values = table.values[inside]
     if size == table.shape[N_COLUMNS]:
-        columns = np.flatnonzero(values != 0.0)  # four times as fast as of the numbers themselves
+        columns = np.flatnonzero(values != 0.0)  # four times as fast as on the numbers themselves
         return columns, values[columns]
     found = np.flatnonzero((table.keys[inside] != EMPTY) & (values != 0.0))
     columns = table.keys[inside][found].astype(np.int64)
@@ -86,7 +86,7 @@ def sparse_row(table: Table, slot: int) -> tuple[Integers, Floats]:
 
 
 def sparse_rows(table: Table, slots: Integers) -> csr_array:
-    """Return some rows, whose columns are in ascending order."""
+    """Return some rows, with columns in ascending order."""
     ends = np.zeros(slots.size + 1, np.int64)
     count_stored(table, slots, ends[1:])
     ends = np.cumsum(ends)

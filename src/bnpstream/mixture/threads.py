@@ -1,4 +1,4 @@
-"""Threads that share a range of rows; compiled loops let go of the interpreter's lock."""
+"""Threads that share a range of rows; compiled loops release the interpreter's lock."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,12 +8,12 @@ from itertools import pairwise
 
 @cache
 def _threads(n: int) -> ThreadPoolExecutor:
-    """Return n threads, which are kept: starting them costs more than a block of rows."""
+    """Return n threads, which are kept, because starting them costs more than a block of rows."""
     return ThreadPoolExecutor(n, thread_name_prefix="bnpstream")
 
 
 def in_threads(work: Callable[[int, int], None], n: int, n_jobs: int) -> None:
-    """Call work(start, stop) for parts of range(n), one in this thread and each other in its own.
+    """Call work(start, stop) for parts of range(n), one in this thread and the others in their own.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def in_threads(work: Callable[[int, int], None], n: int, n_jobs: int) -> None:
     n : int
         Length of the range.
     n_jobs : int
-        Parts.
+        Number of parts.
 
     Examples
     --------

@@ -20,15 +20,15 @@ class Window:
     Attributes
     ----------
     sites : SiteBuffer
-        One site a row.
+        One site per row.
     """
 
     def __init__(self, *, keep_rows: bool = True) -> None:
         self.sites = SiteBuffer()
         self.keep_rows = keep_rows
         self._parts: list[Batch] = []
-        # Rows that have faded alike, the oldest first, and what is left of them; the rows that
-        # came since are not among them.
+        # Runs of rows that have faded alike, oldest first, with their weights; later rows are not
+        # included.
         self._cohorts: list[tuple[int, float]] = []
 
     @property
@@ -37,12 +37,12 @@ class Window:
         return self.sites.n_visited
 
     def prepare(self, *, size: int | None, keep_rows: bool) -> None:
-        """Make ready for a schedule; what it could not revisit is frozen.
+        """Prepare for a schedule; freeze what it could not revisit.
 
         Parameters
         ----------
         size : int or None
-            Rows it will hold; None for any number.
+            Most rows it will hold; None for any number.
         keep_rows : bool
             Whether rows will be needed, or only sites.
         """
@@ -61,31 +61,31 @@ class Window:
         self.sites.extend(sites)
 
     def rows(self) -> Batch:
-        """Return all rows as one batch, with the weights that they came with."""
+        """Return all rows as one batch, with their initial weights."""
         if len(self._parts) != 1:
             self._parts = [type(self._parts[0]).joined(self._parts)]
         return self._parts[0]
 
     def change_rows(self, change: Callable[[Batch], Batch]) -> None:
-        """Replace the rows by what a function makes of them; their sites stay."""
+        """Replace the rows by the result of a function; their sites stay."""
         if self._parts:
             self._parts = [change(self.rows())]
 
     def batch(self) -> Batch:
-        """Return all rows as one batch, with the weights that they have now."""
+        """Return all rows as one batch, with their current weights."""
         rows, fading = self.rows(), self.fading
         return rows if fading is None else rows.weighted(rows.row_weights * fading)
 
     @property
     def fading(self) -> Floats | None:
-        """Return what forgetting has left of every row, or None if all are whole."""
+        """Return the weight of each row after forgetting, or None if nothing was forgotten."""
         if not self._cohorts:
             return None
         counts, left = zip(*self._cohorts, strict=True)
         return np.append(np.repeat(left, counts), np.ones(self.n_rows - sum(counts)))
 
     def set_fading(self, fading: Floats) -> None:
-        """Set what is left of every row."""
+        """Set the weight of each row after forgetting."""
         starts = np.flatnonzero(np.diff(fading, prepend=np.nan) != 0.0)
         counts = np.diff(starts, append=fading.size)
         self._cohorts = list(zip(counts.tolist(), fading[starts].tolist(), strict=True))
@@ -97,13 +97,13 @@ class Window:
         self._cohorts = [(count, left * factor) for count, left in cohorts]
 
     def freeze_faint(self, least: float) -> None:
-        """Let go of rows of which less than `least` is left: nothing would come of a revisit."""
+        """Freeze rows with less weight than `least`, because a revisit would change nothing."""
         faint = sum(count for count, left in self._cohorts if left < least)
         if faint > 0:
             self.freeze(faint)
 
     def freeze(self, rows: int) -> None:
-        """Let go of the oldest rows: they can no longer be revisited."""
+        """Freeze the oldest rows: they can no longer be revisited."""
         if rows == 0:
             return
         if self.keep_rows and self.n_rows > 0:

@@ -13,14 +13,14 @@ from bnpstream.plots.style import BLUE, GREEN, ORANGE, PURPLE, stream_axes
 
 
 def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None = None) -> Axes:
-    """Draw births upwards, and what was merged, died or retired downwards, in every bin.
+    """Draw births upwards, and merges, deaths and retirements downwards, in each bin.
 
     Parameters
     ----------
     rows_seen : array of shape (B,)
-        Rows seen at the end of every bin of the stream.
+        Rows seen at the end of each bin of the stream.
     events : iterable of Event
-        What happened, such as ``lineage_`` of a fitted model.
+        Events, such as ``lineage_`` of a fitted model.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -49,7 +49,7 @@ def plot_events(rows_seen: ArrayLike, events: Iterable[Event], ax: Axes | None =
 
 
 def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.ndarray]:
-    """Return how many clusters were born, merged away, dropped and retired in every bin.
+    """Return the numbers of clusters born, merged, dropped and retired in each bin.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def count_events(rows_seen: ArrayLike, events: Iterable[Event]) -> dict[str, np.
     for event in events:
         if event.level == "cluster":
             times[event.kind].append(event.n_observations)
-    # A row that ends a bin belongs to it; what happens after the last row goes to the last.
+    # The row at the end of a bin belongs to it; events after the last row go to the last bin.
     return {
         kind: np.bincount(np.searchsorted(ends[:-1], found), minlength=ends.size)
         for kind, found in times.items()

@@ -1,4 +1,4 @@
-"""A grid that was searched, as a heat map."""
+"""The result of a grid search, as a heat map."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from bnpstream.plots.style import ORANGE, thousands
 
 WIDE, TALL = 0.5, 0.32
-"""Inches of a cell: four digits in small print fit."""
+"""Size of a cell in inches: four digits in small print fit."""
 COLOURS = "cividis_r"
-"""Told apart by every kind of colour vision, and in grey: the lighter the better."""
+"""Works for every kind of colour vision, and in grey; lighter is better."""
 DARK = 0.55
-"""Shade from which on white print is easier to read than black."""
+"""Shade above which white print is easier to read than black."""
 BEND = 0.5
-"""Power of the loss that colours show: points close to the best differ in colour too."""
+"""Power of the loss that colours show, so that points close to the best differ in colour too."""
 
 
 def plot_grid(
@@ -31,14 +31,14 @@ def plot_grid(
     scores: ArrayLike,
     figure: Figure | None = None,
 ) -> list[Axes]:
-    """Draw what every point of a grid loses against the best: concentration by alpha.
+    """Draw how much each point of a grid loses against the best: concentration by alpha.
 
     Parameters
     ----------
     panels : sequence of P strings
-        The prior of every point; each has a panel.
+        Prior of each point; each prior has a panel.
     concentrations, alphas : sequence of P numbers or words
-        Where a point is in its panel: numbers in ascending order, then words such as "learn".
+        Position of a point in its panel: numbers in ascending order, then words such as "learn".
     scores : array of shape (P,)
         Log predictive of held-out rows, in nats per row.
     figure : Figure, optional
@@ -54,7 +54,7 @@ def plot_grid(
     loss, best = found.max() - found, int(found.argmax())
     layout, down = _layout(panels, concentrations), _sorted(alphas)
     if figure is None:
-        import matplotlib.pyplot as plt  # here: it chooses a backend, which a given figure has
+        import matplotlib.pyplot as plt  # here, as it chooses a backend, which a given figure has
 
         size = size_of_grid(panels, concentrations, alphas)
         figure = plt.figure(figsize=size, layout="constrained")
@@ -89,7 +89,7 @@ def plot_grid(
 def size_of_grid(
     panels: Sequence[str], concentrations: Sequence[Any], alphas: Sequence[Any]
 ) -> tuple[float, float]:
-    """Return width and height, in inches, of a figure in which `plot_grid` is easy to read."""
+    """Return width and height, in inches, of a figure that makes `plot_grid` easy to read."""
     layout = _layout(panels, concentrations)
     n_across = sum(len(across) for across in layout.values())
     width = WIDE * max(n_across, 2 * len(layout)) + 0.3 * len(layout) + 1.8
@@ -97,7 +97,7 @@ def size_of_grid(
 
 
 def _layout(panels: Sequence[str], concentrations: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the concentrations of every panel, in order."""
+    """Return the concentrations of each panel, in order."""
     found: dict[str, list[Any]] = {}
     for name, concentration in zip(panels, concentrations, strict=True):
         found.setdefault(name, []).append(concentration)
@@ -105,7 +105,7 @@ def _layout(panels: Sequence[str], concentrations: Sequence[Any]) -> dict[str, l
 
 
 def _write(ax: Axes, at: tuple[int, int], loss: float, norm: PowerNorm, *, is_best: bool) -> None:
-    """Write the loss into a cell; the best one is framed."""
+    """Write the loss into a cell; frame the best one."""
     row, column = at
     dark = _shade(float(norm(loss))) < DARK
     ax.text(
@@ -124,7 +124,7 @@ def _write(ax: Axes, at: tuple[int, int], loss: float, norm: PowerNorm, *, is_be
 
 
 def _shade(level: float) -> float:
-    """Return how light a colour of the map is, from 0 to 1."""
+    """Return the lightness of a colour of the map, from 0 to 1."""
     red, green, blue, _ = colormaps[COLOURS](level)
     return 0.299 * red + 0.587 * green + 0.114 * blue
 

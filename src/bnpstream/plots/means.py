@@ -10,9 +10,9 @@ from bnpstream.plots.style import axes_of
 
 COLUMNS = 8
 GAP = 0.12
-"""Between two images, in widths of an image."""
+"""Gap between two images, in widths of an image."""
 LINE = 0.17
-"""Height of a line of text at the size that it is written in, in widths of an image."""
+"""Height of a line of text, in widths of an image."""
 
 
 def plot_means(
@@ -22,7 +22,7 @@ def plot_means(
     captions: list[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw cluster means as images side by side, heaviest cluster first.
+    """Draw cluster means as images side by side, largest cluster first.
 
     Parameters
     ----------

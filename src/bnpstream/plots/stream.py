@@ -1,4 +1,4 @@
-"""What happened along the stream."""
+"""Plots along the stream."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,9 +14,9 @@ def plot_clusters(rows_seen: ArrayLike, n_clusters: ArrayLike, ax: Axes | None =
     Parameters
     ----------
     rows_seen : array of shape (B,)
-        Rows seen at the end of every bin of the stream.
+        Rows seen at the end of each bin of the stream.
     n_clusters : array of shape (B,)
-        Clusters then.
+        Clusters at those points.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -35,14 +35,14 @@ def plot_clusters(rows_seen: ArrayLike, n_clusters: ArrayLike, ax: Axes | None =
 
 
 def plot_evidence(rows_seen: ArrayLike, log_evidence: ArrayLike, ax: Axes | None = None) -> Axes:
-    """Draw the one-step-ahead log predictive against rows seen, a bin and so far.
+    """Draw the one-step-ahead log predictive against rows seen, per bin and so far.
 
     Parameters
     ----------
     rows_seen : array of shape (B,)
-        Rows seen at the end of every bin of the stream.
+        Rows seen at the end of each bin of the stream.
     log_evidence : array of shape (B,)
-        Mean log predictive a row of every bin.
+        Mean log predictive per row in each bin.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -68,9 +68,9 @@ def plot_trend(rows_seen: ArrayLike, trend: ArrayLike, ax: Axes | None = None) -
     Parameters
     ----------
     rows_seen : array of shape (B,)
-        Rows seen at the end of every bin of the stream.
+        Rows seen at the end of each bin of the stream.
     trend : array of shape (B,)
-        Rows of every bin that are the cluster's.
+        Rows of the cluster in each bin.
     ax : Axes, optional
         Where to draw; a new figure by default.
 

@@ -1,4 +1,4 @@
-"""What all pictures have in common."""
+"""Shared by all plots."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 BLUE, ORANGE, PURPLE, GREEN = "#0072b2", "#d55e00", "#cc79a7", "#009e73"
-"""Colours of the Okabe-Ito palette, told apart by every kind of colour vision."""
+"""Colours of the Okabe-Ito palette, which work for every kind of colour vision."""
 
 SIZE = (5.6, 3.2)
-"""Inches of a picture made to be read at half the width of a page."""
+"""Size in inches of a picture made for half the width of a page."""
 
 
 def axes_of(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
@@ -22,7 +22,7 @@ def axes_of(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
 
 
 def tidy(ax: Axes) -> Axes:
-    """Leave out the frame's upper and right side; draw a quiet grid behind the data."""
+    """Remove the upper and right sides of the frame; draw a faint grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", linewidth=0.5, alpha=0.3)
     ax.set_axisbelow(True)
@@ -30,7 +30,7 @@ def tidy(ax: Axes) -> Axes:
 
 
 def stream_axes(ax: Axes | None, last: float, label: str = "") -> Axes:
-    """Return `ax`, or new axes, for what happened along the stream up to the last row seen."""
+    """Return `ax`, or new axes, for data along the stream up to the last row seen."""
     ax = tidy(axes_of(ax))
     ax.set_xlabel("rows seen")
     ax.set_xlim(0, max(float(last), 1.0))
@@ -41,7 +41,7 @@ def stream_axes(ax: Axes | None, last: float, label: str = "") -> Axes:
 
 
 def thousands(value: float, position: Any = None) -> str:
-    """Return a number with separators; thousands and millions shortened where nothing is lost.
+    """Return a number with separators; shorten thousands and millions if nothing is lost.
 
     Examples
     --------

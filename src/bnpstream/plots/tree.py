@@ -1,4 +1,4 @@
-"""The tree of merges as an icicle: groups above, the groups they are made of below."""
+"""The tree of merges as an icicle plot: groups above, their parts below."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -14,11 +14,11 @@ from bnpstream.plots.style import BLUE, axes_of
 
 LEVELS = (5, 20, 80)
 SHADES = (0.55, 0.4, 0.28, 0.2)
-"""Opacity of the levels, the coarsest first."""
+"""Opacity of the levels, coarsest first."""
 GAP = 0.0015
-"""Between neighbours, as a share of the width."""
+"""Gap between neighbours, as a share of the width."""
 LETTERS, LINES = 125, 4
-"""Small letters that fit into the width, and lines into a box: a name is cut to what it has."""
+"""Small letters that fit into the width, and lines that fit into a box; names are cut to fit."""
 
 
 def plot_tree(
@@ -34,10 +34,10 @@ def plot_tree(
     tree : MergeTree
         From `merge_tree` of a fitted model.
     levels : sequence of int
-        Numbers of groups, ascending: a line of boxes each. All clusters are one line where there
-        are no more than the last.
+        Numbers of groups, ascending: one row of boxes each. If there are no more clusters than the
+        last number, all clusters form one row.
     names : mapping from ids to str, optional
-        What groups are called, such as their words; by default their ids.
+        Names of groups, such as their words; by default their ids.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -78,19 +78,19 @@ def plot_tree(
 
 
 def _order(tree: MergeTree, cuts: list[NDArray[np.int64]]) -> NDArray[np.intp]:
-    """Return the clusters in the order of the picture: heavy groups first, at every level."""
+    """Return the clusters in the order of the picture: heavy groups first, at each level."""
     keys: list[NDArray[Any]] = [-tree.masses]
     for cut in reversed(cuts):
         place = np.searchsorted(tree.ids, cut)
         masses = np.bincount(place, tree.masses, minlength=tree.ids.size)
-        keys += [cut, -masses[place]]  # of two as heavy, the older one first
+        keys += [cut, -masses[place]]  # of two equally heavy groups, the older one first
     return np.lexsort(keys)
 
 
 def _draw_boxes(
     ax: Axes, lefts: NDArray[np.float64], widths: NDArray[np.float64], depth: int
 ) -> None:
-    """Draw one level as a single collection: light, however many boxes it has."""
+    """Draw one level as a single collection, which is light however many boxes it has."""
     rights = lefts + np.maximum(widths - GAP, 0.2 * widths)
     top, bottom = np.full(lefts.size, depth + 0.04), np.full(lefts.size, depth + 0.96)
     corners = [(lefts, top), (rights, top), (rights, bottom), (lefts, bottom)]
@@ -100,7 +100,7 @@ def _draw_boxes(
 
 
 def _fitting(name: str, letters: int) -> str:
-    r"""Return the first words of a name in lines of so many letters; none that is too long.
+    r"""Return the first words of a name that fit into lines of this length.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the rows are shared out among clusters."""
+"""How rows are distributed over clusters."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from bnpstream.plots.style import BLUE, axes_of, thousands, tidy
 
 POINTS = 200
-"""Ranks that are drawn, evenly spaced on the logarithmic axis: what a picture can show."""
+"""Ranks to draw, evenly spaced on the logarithmic axis: as many as a picture can show."""
 
 
 def plot_weights(weights: ArrayLike, ax: Axes | None = None) -> Axes:

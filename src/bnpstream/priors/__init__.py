@@ -1,4 +1,4 @@
-"""How likely a cluster is before seeing x: priors over partitions."""
+"""Priors over partitions: how likely a cluster is before x is seen."""
 
 from bnpstream.priors.base import Prior
 from bnpstream.priors.generalized_gamma import (
@@ -12,7 +12,7 @@ from bnpstream.priors.numerical import NumericalMeasure
 from bnpstream.priors.pitman_yor import PitmanYor
 from bnpstream.priors.registry import KNOWN_CLASSES, NAMED_PRIORS, PARAMETERS, lead
 
-# The order in which they are named to people; others follow.
+# The order in which messages list them; others follow.
 lead("dp", "nig", "ngg", "stable", "py")
 
 __all__ = [

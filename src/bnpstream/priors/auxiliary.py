@@ -1,8 +1,8 @@
 """The one-dimensional density of v = log U: its mode, and integrals over it.
 
-The density of log U is taken to be log-concave, as it is for every normalized generalized gamma
-process: then its mode is the one root of a falling function and the trapezoid rule converges
-geometrically. ``bnpstream.testing.check_prior`` looks whether another measure's is.
+The density of log U is assumed to be log-concave, as it is for every normalized generalized gamma
+process: then its mode is the only root of a decreasing function, and the trapezoid rule converges
+geometrically. ``bnpstream.testing.check_prior`` checks this for other measures.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from bnpstream.kernels.measures.rules import (
 from bnpstream.priors.base import Floats
 
 WIDEST = MOST_NODES * TRAPEZOID_SPACING
-"""Nats of log u that can be integrated over."""
+"""Range of log u, in nats, that can be integrated over."""
 
 
 def find_mode(
@@ -33,16 +33,16 @@ def find_mode(
     start: float,
     enclosed: tuple[float, float] | None = None,
 ) -> float:
-    """Return the root of a falling function by Newton's method, kept inside a bracket.
+    """Return the root of a decreasing function by Newton's method, kept inside a bracket.
 
     Parameters
     ----------
     score : callable
-        v -> (g(v), g'(v)), g falling: the derivative of a log-concave log density.
+        v -> (g(v), g'(v)), g decreasing: the derivative of a log-concave log density.
     start : float
         First guess: the last root.
     enclosed : tuple of float, optional
-        Bounds of the root, if some are known.
+        Bounds of the root, if known.
     """
     first, last = enclosed or (-np.inf, np.inf)
     low, high, longest = -np.inf, np.inf, LONGEST_STEP

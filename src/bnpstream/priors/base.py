@@ -1,4 +1,4 @@
-"""What every prior over partitions offers."""
+"""The interface of priors over partitions."""
 
 import dataclasses
 import math
@@ -14,9 +14,9 @@ from scipy.optimize import brentq
 Floats = NDArray[np.float64]
 
 LOG_CONCENTRATION_RANGE = (-9.0, 14.0)
-"""Where `with_expected_clusters` looks: concentrations from about 1e-4 to 1e6."""
+"""Range in which `with_expected_clusters` searches: concentrations from about 1e-4 to 1e6."""
 TINY_DISCOUNT = 1e-9
-"""Below this a discount changes an expected number of clusters by less than rounding does."""
+"""A smaller discount changes an expected number of clusters by less than rounding does."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -40,9 +40,7 @@ class Prior(ABC):
         for name in self.learn:
             if name not in parameters:
                 has = " and ".join(parameters) or "none"
-                raise ValueError(
-                    f"{type(self).__name__} cannot learn {name!r}; what it can learn is {has}"
-                )
+                raise ValueError(f"{type(self).__name__} cannot learn {name!r}; it can learn {has}")
         if self.cluster_count not in ("expected", "plain"):
             raise ValueError(
                 f'cluster_count must be "expected" or "plain", got {self.cluster_count!r}'
@@ -79,7 +77,7 @@ class Prior(ABC):
         """
 
     def solve_auxiliary(self, masses: Floats, log_vacancy: Floats, n: float, start: float) -> float:
-        """Return the mode of log U given the posterior, warm-started; `start` where there is none.
+        """Return the mode of log U given the posterior, warm-started; `start` if there is no U.
 
         Parameters
         ----------
@@ -99,7 +97,7 @@ class Prior(ABC):
         Parameters
         ----------
         masses, occupancy : ndarray of shape (2, P)
-            S and p (the probability of being occupied) of the two clusters of every pair.
+            S and p (the probability of being occupied) of the two clusters of each pair.
         joint : ndarray of shape (P,)
             p of the joint cluster.
         count : float
@@ -116,9 +114,9 @@ class Prior(ABC):
     def log_seated(
         self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
     ) -> Floats:
-        """Return the term of every cluster in `log_merge_odds`.
+        """Return the term of each cluster in `log_merge_odds`.
 
-        The log odds of a pair are the term of the joint cluster less those of the two.
+        The log odds of a pair are the term of the joint cluster minus those of the two.
 
         Parameters
         ----------
@@ -130,7 +128,8 @@ class Prior(ABC):
         Returns
         -------
         terms : ndarray of shape (P,)
-            By default from `log_merge_odds` of pairs of which none is occupied: they are nothing.
+            By default from `log_merge_odds` of pairs that are not occupied, whose own terms are
+            zero.
         """
         nobody = np.zeros((2, masses.size))
         pairs = np.stack([masses, nobody[1]])
@@ -148,13 +147,14 @@ class Prior(ABC):
         Returns
         -------
         probabilities : ndarray of shape (K + 1,)
-            A ratio of two partition probabilities each; they sum to one by themselves.
+            Each a ratio of two partition probabilities; they sum to one without normalising.
         """
 
     def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
         """Return the prior log probability of the clusters of a posterior.
 
-        The log EPPF of soft counts, up to what no parameter changes; `learning` goes by it.
+        This is the log EPPF of soft counts, up to terms that no parameter changes; `learning`
+        maximises it.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Prior(ABC):
             As in `log_weights`.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} does not say how likely soft clusters are, so that nothing "
+            f"{type(self).__name__} does not define the probability of soft clusters, so nothing "
             "can be learnt: give it a method log_partition(masses, log_vacancy, n)"
         )
 
@@ -176,7 +176,7 @@ class Prior(ABC):
 
     @abstractmethod
     def kernel_parameters(self) -> Any:
-        """Return the NamedTuple that selects the compiled rule, or None without one."""
+        """Return the NamedTuple that selects the compiled rule, or None if there is none."""
 
     def given_auxiliary(self) -> Self:
         """Return this prior with the rule for whole counts given U, as Gibbs sampling needs it."""
@@ -188,7 +188,7 @@ class Prior(ABC):
         return self.given_auxiliary().kernel_parameters()
 
     def auxiliary_log_density(self, counts: Floats) -> Callable[[float], float] | None:
-        """Return the log density of log U given whole counts, or None where there is no U."""
+        """Return the log density of log U given whole counts, or None if there is no U."""
         return None
 
     def with_expected_clusters(self, n_clusters: float, n: int) -> Self:
@@ -232,8 +232,8 @@ class Prior(ABC):
         Parameters
         ----------
         *names : str
-            "concentration", "discount"; by default the concentration. A tilt is none of them: only
-            a tau^sigma matters, so that learning a is learning tau.
+            "concentration", "discount"; by default the concentration. A tilt cannot be learnt: only
+            a tau^sigma matters, so learning a is learning tau.
 
         Examples
         --------
@@ -254,7 +254,7 @@ class Prior(ABC):
 
     def _with_concentration(self, concentration: float) -> Self:
         if "concentration" not in self._parameters():
-            raise ValueError(f"{type(self).__name__} has no concentration to choose")
+            raise ValueError(f"{type(self).__name__} has no concentration")
         change: Any = {"concentration": concentration}
         return dataclasses.replace(self, **change)
 
@@ -271,7 +271,7 @@ class Prior(ABC):
         Returns
         -------
         labels : ndarray of shape (n,)
-            Cluster of every observation, numbered in order of appearance.
+            Cluster of each observation, numbered in order of appearance.
         """
         labels = np.zeros(n, dtype=np.intp)
         counts = np.zeros(n)

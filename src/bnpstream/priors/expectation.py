@@ -6,7 +6,7 @@ formula
 
     E[K_n] = E int (1 - e^{-s U_n}) rho(s) ds = E[phi(U_n)] = int_0^inf kappa_1(u) P(U_n > u) du.
 
-T is known by its Laplace transform E[e^{-wT}] = e^{-phi(w)}, and inverting that of G_n gives
+T is known through its Laplace transform E[e^{-wT}] = e^{-phi(w)}, and inverting that of G_n gives
 
     P(U_n > u) = 1/(2 pi i) int e^{-phi(s u)} (1 - s)^-n ds / s    along Re s = c, 0 < c < 1.
 
@@ -70,14 +70,14 @@ def expected_laplace_exponent(
 
 
 def _log_unit(laplace_exponent: Callable[..., np.ndarray]) -> float:
-    """Return log u where phi(u) = 1."""
+    """Return log u for which phi(u) = 1."""
 
     def excess(v: float) -> float:
         return float(laplace_exponent(np.exp(v))) - 1.0
 
     if not excess(-LARGEST_LOG_UNIT) < 0.0 < excess(LARGEST_LOG_UNIT):
         raise ValueError(
-            "this prior's total mass is outside the range of a double; "
+            "the total mass of this prior is outside the range of a double; "
             "take a larger discount, or a concentration nearer to one"
         )
     return float(brentq(excess, -LARGEST_LOG_UNIT, LARGEST_LOG_UNIT))
@@ -104,7 +104,7 @@ def _survival(
     reach = np.expm1(40.0 / n) + 9.0 / np.sqrt(n)
     end = np.arcsinh(reach / width) + PHASE * n * np.arctan(reach)
     t = np.arange(0.0, end, STEP)
-    # Where each of the two terms is t/2 or less t(y) is t or less: a start below the root.
+    # If each of the two terms is t/2 or less, t(y) is t or less: a start below the root.
     y = np.minimum(
         width * np.sinh(np.minimum(t / 2, 700.0)), np.tan(np.minimum(t / (2 * PHASE * n), 1.5))
     )

@@ -1,4 +1,4 @@
-"""The normalized generalized gamma process (NGGP) and its famous members."""
+"""The normalized generalized gamma process (NGGP) and its well-known special cases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from bnpstream.priors.pitman_yor import PitmanYor
 from bnpstream.priors.registry import name, register
 
 LARGEST_RATE = 440.0
-"""exp(-440) is the least tilt whose square is a double."""
+"""exp(-440) is the smallest tilt whose square is a double."""
 
 
 @register
@@ -113,7 +113,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         constant = occupancy @ (np.log(a) + gammas)
         joint: Floats
         if tau > 0.0 and max(n, a * tau**sigma) > LARGE_TERMS:
-            # By log(u/(u+tau)) and log(1 + u/tau) nothing cancels.
+            # With log(u/(u+tau)) and log(1 + u/tau) nothing cancels.
             gap = v - np.log(tau)
             grown = np.logaddexp(0.0, gap)
             joint = sigma * occupancy.sum() * (np.log(tau) + grown) - n * np.logaddexp(0.0, -gap)
@@ -139,7 +139,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
     def log_seated(
         self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
     ) -> Floats:
-        """Return p log kappa_{S/p}(u) of every cluster, from log u (see `Prior.log_seated`)."""
+        """Return p log kappa_{S/p}(u) of each cluster, from log u (see `Prior.log_seated`)."""
         sizes, sigma = conditional_sizes(masses, occupancy), self.discount
         log_gammas: Floats = gammaln(sizes - sigma) - gammaln(1.0 - sigma)
         log_moments = float(np.log(self.concentration)) + log_gammas
@@ -199,7 +199,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         return float(weights @ s), float(self.concentration * (weights @ (s * growth)))
 
     def predictive_rule(self, counts: Floats) -> Floats:
-        """Return the exact predictive probabilities: they depend on n, K and n_k only."""
+        """Return the exact predictive probabilities, which depend only on n, K and n_k."""
         counts = np.asarray(counts, dtype=np.float64)
         if self.discount == 0.0:
             weights: Floats = np.append(counts, self.concentration)
@@ -236,7 +236,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
             return float(a * (digamma(a + n) - digamma(a)))
         if self.tilt == 0.0:
             return PitmanYor(0.0, self.discount).expected_clusters(n)
-        # In units of u with phi(1) = 1 nothing leaves the range of a double.
+        # In units of u with phi(1) = 1 everything stays in the range of a double.
         rate = np.log1p(self.discount / (a * self.tilt**self.discount)) / self.discount
         if rate > LARGEST_RATE:
             raise ValueError(
@@ -263,7 +263,7 @@ class GeneralizedGamma(NormalizedRandomMeasure):
         )
 
     def auxiliary_log_density(self, counts: Floats) -> Callable[[float], float] | None:
-        """Return the log density of log U given whole counts; None for sigma = 0: no U."""
+        """Return the log density of log U given whole counts; None for sigma = 0, without U."""
         return None if self.discount == 0.0 else super().auxiliary_log_density(counts)
 
     def kernel_parameters_given(self, auxiliary: float) -> DiscountParameters:

@@ -1,4 +1,4 @@
-"""What is made of a Levy intensity that is given as a function: checks, pieces, phi."""
+"""A Levy intensity given as a function: validation, interpolation, and phi."""
 
 import math
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from bnpstream.priors.base import Floats
 LogIntensity = Callable[[Any], Any]
 
 FARTHEST = 300.0
-"""|log s| up to which an intensity is looked at: s^-2 is still a double there."""
+"""Largest |log s| at which an intensity is evaluated: s^-2 is still a double there."""
 STRAIGHT = 1e-12
-"""An intensity that is this near to a power of s, relatively, is taken to be one."""
+"""An intensity this close to a power of s, relatively, is taken to be one."""
 NEGLIGIBLE = -37.0
 
 
@@ -55,8 +55,8 @@ def power_at_zero(log_intensity: LogIntensity) -> tuple[float, float, float]:
         raise ValueError(
             "log_intensity must go like -(1 + sigma) log s as s goes to 0; at "
             f"s = {math.exp(edges[0]):.1g} sigma is {sigma:.6g}, at "
-            f"s = {math.exp(edges[2 * step]):.1g} it is {nearer:.6g}; leave out factors that are "
-            "no powers"
+            f"s = {math.exp(edges[2 * step]):.1g} it is {nearer:.6g}; make rho a pure "
+            "power of s near 0"
         )
     sigma = float(np.round(sigma, 12)) + 0.0
     if not 0.0 <= sigma < 1.0:
@@ -80,7 +80,7 @@ def fit_pieces(log_intensity: LogIntensity, first: float) -> Floats:
     if np.isnan(h).any() or (h == np.inf).any():
         s = float(np.exp(t[np.isnan(h) | (h == np.inf)][0]))
         raise ValueError(
-            f"log_intensity must be a number or -inf for every s > 0, it is not at s = {s:.6g}"
+            f"log_intensity must be a number or -inf for every s > 0, but is not at s = {s:.6g}"
         )
     if h[-1].max() > h.max() + NEGLIGIBLE:
         raise ValueError(
@@ -97,7 +97,7 @@ def fit_pieces(log_intensity: LogIntensity, first: float) -> Floats:
 
 
 def check_smooth(pieces: Floats, first: float) -> None:
-    """Raise ValueError where neighbouring pieces do not meet, in value or in slope."""
+    """Raise ValueError where neighbouring pieces differ in value or slope."""
     powers = np.arange(PIECE_DEGREE + 1)
     relevant = pieces[1:, 0] > pieces[:, 0].max() + NEGLIGIBLE
     for factors, tolerance in ((np.ones_like(powers), 1e-9), (powers, 1e-6)):
@@ -107,23 +107,23 @@ def check_smooth(pieces: Floats, first: float) -> None:
         if (apart & relevant).any():
             s = math.exp(first + PIECE * (int(np.argmax(apart & relevant)) + 1))
             raise ValueError(
-                f"log_intensity must be smooth in log s, it is not near s = {s:.6g}: a jump or a "
-                "corner, or a factor that takes effect within less than a tenth of log s"
+                f"log_intensity must be smooth in log s, but is not near s = {s:.6g}: there is a "
+                "jump, a corner, or a change within less than a tenth of log s"
             )
 
 
 @lru_cache(maxsize=32)
 def tables_of(log_intensity: LogIntensity, thread: int) -> Ratios:
-    """Return the tables of an intensity, one set a thread: cells are made in place."""
+    """Return the tables of an intensity, one set per thread; cells are filled in place."""
     sigma, log_scale, first = power_at_zero(log_intensity)
     rho = Intensity(sigma, log_scale, first, fit_pieces(log_intensity, first))
     return empty_tables(rho, center_of(rho))
 
 
 def center_of(rho: Intensity) -> float:
-    """Return log u where rho's own falling off is as strong as that of e^{-us}.
+    """Return log u at which rho itself falls off as strongly as e^{-us}.
 
-    For an NGGP that is log tau. Where rho falls off like a power, it is where u kappa_1(u) is one.
+    For an NGGP that is log tau. If rho falls off like a power, it is where u kappa_1(u) is one.
     """
 
     def log_kappa(m: float, v: float) -> float:

@@ -1,9 +1,9 @@
 """The Laplace exponent of a Levy intensity that is given as a function.
 
 phi(u) = int (1 - e^{-us}) rho(s) ds, by the trapezoid rule in t = log s. For complex u the path of
-s is turned by half the angle of u, away from it, so that neither e^{-us} nor rho oscillates.
-Arguments come by the hundred thousand (``priors.expectation``), so phi is expanded in powers of
-log u about points a quarter apart, of which a few hundred are ever needed.
+s is rotated by half the angle of u, away from it, so that neither e^{-us} nor rho oscillates.
+There may be hundreds of thousands of arguments (``priors.expectation``), so phi is expanded in
+powers of log u about points a quarter apart, of which a few hundred are ever needed.
 """
 
 import math
@@ -19,13 +19,13 @@ from bnpstream.priors.intensity import LogIntensity, log_values
 Complex = NDArray[np.complex128]
 
 SPACING = 0.125
-"""Of the nodes. A strip of half-width pi/4 or more is left about a turned path: the error of the
-trapezoid rule is exp(-pi^2 / (2 SPACING)), 7e-18."""
+"""Distance of the nodes. A strip of half-width pi/4 or more is left about a rotated path: the error
+of the trapezoid rule is exp(-pi^2 / (2 SPACING)), 7e-18."""
 NATS = 40.0
-"""What lies farther below the largest term is left out."""
+"""Terms this far below the largest are left out."""
 GRID = 0.25
-"""Between points of expansion. Singularities are pi/2 away or more (for an NGGP, log u = log tau +-
-i pi), so terms fall like (GRID / sqrt 2 / (pi/2))^j."""
+"""Distance of the points of expansion. Singularities are pi/2 away or more (for an NGGP, log u =
+log tau +- i pi), so terms fall like (GRID / sqrt 2 / (pi/2))^j."""
 TERMS = 14
 MIDDLE = 3000
 """MIDDLE * GRID is beyond the logarithm of any double."""
@@ -52,7 +52,7 @@ class LaplaceExponent:
     log_intensity : callable
         s -> log rho(s).
     rho : Intensity
-        What is known of it: where it ends, and how it goes at 0.
+        Where it ends, and its behaviour at 0.
     """
 
     def __init__(self, log_intensity: LogIntensity, rho: Intensity) -> None:
@@ -85,14 +85,14 @@ class LaplaceExponent:
         self._row_of[points[:, 0] + MIDDLE, points[:, 1]] = made
 
     def _nodes(self, log_size: float, turn: float) -> tuple[Floats, Any, complex]:
-        """Return nodes, log(s rho(s)) there, and the log of all that lies below, divided by u.
+        """Return nodes, log(s rho(s)) there, and the log of everything below, divided by u.
 
         Parameters
         ----------
         log_size : float
             log |u|.
         turn : float
-            Angle by which the path is turned: s = e^{t - i turn}.
+            Angle by which the path is rotated: s = e^{t - i turn}.
         """
         rho = self._rho
         tail = min(rho.first, -log_size - 37.0)

@@ -1,4 +1,4 @@
-"""Any normalized random measure, from its Laplace exponent and tilted moments."""
+"""Normalized random measures, from the Laplace exponent and tilted moments."""
 
 import dataclasses
 from abc import abstractmethod
@@ -24,7 +24,7 @@ from bnpstream.priors.partitions import set_partitions
 Complex = NDArray[np.complex128]
 
 FEW_ROWS = 3
-"""Up to here the partitions are summed one by one."""
+"""Up to this many rows, partitions are summed one by one."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -36,8 +36,8 @@ class NormalizedRandomMeasure(Prior):
 
         p(n_1..n_K) = 1/Gamma(n) int_0^inf u^(n-1) e^{-phi(u)} prod_k kappa_{n_k}(u) du.
 
-    A subclass gives `laplace_exponent`, `log_tilted_moment` and `smallest_mass`; all else is
-    derived here and may be overridden where a closed form exists.
+    A subclass gives `laplace_exponent`, `log_tilted_moment` and `smallest_mass`; everything else is
+    derived here and may be overridden if a closed form exists.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class NormalizedRandomMeasure(Prior):
 
     @abstractmethod
     def log_tilted_moment(self, m: Floats, u: Floats) -> Floats:
-        """Return log kappa_m(u), broadcast over m and u; +inf where the integral diverges."""
+        """Return log kappa_m(u), broadcast over m and u; +inf if the integral diverges."""
 
     def log_auxiliary_joint(self, v: Floats, masses: Floats, occupancy: Floats, n: float) -> Floats:
         """Return the log density of v = log U: n v - phi(u) + sum_k p_k log kappa_{S_k/p_k}(u).
@@ -66,7 +66,7 @@ class NormalizedRandomMeasure(Prior):
         Parameters
         ----------
         v : ndarray of shape (J,)
-            Where to evaluate.
+            Points at which to evaluate.
         masses, occupancy : ndarray of shape (K,)
             S_k and p_k; whole sizes and ones for a hard partition.
         n : float
@@ -117,7 +117,7 @@ class NormalizedRandomMeasure(Prior):
         return v, np.exp(log_weights - logsumexp(log_weights))
 
     def _unnormalised(self, masses: Floats, v: Floats, weights: Floats) -> Floats:
-        """Return E[u kappa_{S_k+1}/kappa_{S_k}] of every cluster, and E[u kappa_1] last."""
+        """Return E[u kappa_{S_k+1}/kappa_{S_k}] of each cluster, and E[u kappa_1] last."""
         u = np.exp(v)
         log_moments = self.log_tilted_moment(masses[:, None], u)
         next_moments = self.log_tilted_moment(masses[:, None] + 1.0, u)
@@ -148,7 +148,7 @@ class NormalizedRandomMeasure(Prior):
     def log_seated(
         self, masses: Floats, occupancy: Floats, count: float, auxiliary: float
     ) -> Floats:
-        """Return p log kappa_{S/p}(u) of every cluster (see `Prior.log_seated`)."""
+        """Return p log kappa_{S/p}(u) of each cluster (see `Prior.log_seated`)."""
         sizes, u = conditional_sizes(masses, occupancy), np.exp(np.array([auxiliary]))
         return occupancy * self.log_tilted_moment(sizes, u)
 
@@ -169,7 +169,7 @@ class NormalizedRandomMeasure(Prior):
         return self._log_integral(counts, np.ones_like(counts), float(counts.sum()))
 
     def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
-        """Return `log_eppf` of soft counts: p_k for every cluster (see `Prior.log_partition`)."""
+        """Return `log_eppf` of soft counts: p_k for each cluster (see `Prior.log_partition`)."""
         return self._log_integral(masses, self.occupancy(log_vacancy), n)
 
     def _log_integral(self, masses: Floats, occupancy: Floats, n: float) -> float:
@@ -181,7 +181,7 @@ class NormalizedRandomMeasure(Prior):
     def expected_clusters(self, n: int) -> float:
         """Return E[K_n] = E[phi(U_n)] (see `expected_laplace_exponent`)."""
         check_observations(n)
-        if n <= FEW_ROWS:  # where the contour integral converges slowly
+        if n <= FEW_ROWS:  # the contour integral converges slowly here
             sizes = [np.bincount(labels).astype(np.float64) for labels in set_partitions(n)]
             return float(sum(np.exp(self.log_eppf(counts)) * counts.size for counts in sizes))
         return expected_laplace_exponent(
@@ -195,7 +195,7 @@ class NormalizedRandomMeasure(Prior):
         return None
 
     def given_auxiliary(self) -> Self:
-        """Return this prior with the rule at a point U and plain counts."""
+        """Return this prior with the rule for a given U and plain counts."""
         change: Any = {"auxiliary": "mode"}
         return dataclasses.replace(super().given_auxiliary(), **change)
 

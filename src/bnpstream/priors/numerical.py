@@ -1,4 +1,4 @@
-"""A normalized random measure known by its Levy intensity only."""
+"""A normalized random measure known only by its Levy intensity."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from bnpstream.priors.laplace import LaplaceExponent
 from bnpstream.priors.normalized import Complex, NormalizedRandomMeasure
 
 FARTHEST_UNIT = 10.0
-"""Where phi(u) = 1 at u = e^10 and sigma = 0, a = .1: log T reaches down to -27 / a."""
+"""phi(u) = 1 at u = e^10 and sigma = 0, a = .1: log T reaches down to -27 / a."""
 
 
 @lru_cache(maxsize=32)
@@ -35,14 +35,14 @@ class NumericalMeasure(NormalizedRandomMeasure):
     Parameters
     ----------
     log_intensity : callable
-        s -> log rho(s), of an array of s from 1e-130 to 1e130. rho must be smooth in log s, go like
-        a power s^(-1-sigma) with sigma in [0, 1) as s goes to 0, and fall off as s grows. -inf is
-        zero. `expected_clusters` also asks for complex s within 45 degrees of the axis, which
-        ``np.log`` and ``np.exp`` take.
+        s -> log rho(s), for an array of s from 1e-130 to 1e130. rho must be smooth in log s, behave
+        like a power s^(-1-sigma) with sigma in [0, 1) as s goes to 0, and fall off as s grows. -inf
+        means zero. `expected_clusters` also evaluates it at complex s within 45 degrees of the
+        axis, which ``np.log`` and ``np.exp`` accept.
     concentration : float
         a > 0; larger values give more clusters.
     auxiliary : {"mode", "quadrature"}
-        See `NormalizedRandomMeasure`. The compiled engine knows the mode only.
+        See `NormalizedRandomMeasure`. The compiled engine has only the mode.
     cluster_count : {"expected", "plain"}
         See `Prior`.
 
@@ -69,7 +69,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
         if not callable(self.log_intensity):
             raise TypeError(
                 f"log_intensity must be a function of s, got {self.log_intensity!r}; for a "
-                "generalized gamma process take GeneralizedGamma"
+                "generalized gamma process, use GeneralizedGamma"
             )
         check_positive("concentration (a)", self.concentration)
         self._tables()
@@ -79,7 +79,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
 
     @property
     def smallest_mass(self) -> float:
-        """Return sigma, with which rho goes like s^(-1-sigma) at 0: up to it kappa_m diverges."""
+        """Return sigma: rho behaves like s^(-1-sigma) at 0, and kappa_m diverges for m <= sigma."""
         return self._tables().intensity.discount
 
     def laplace_exponent(self, u: Floats | Complex) -> Any:
@@ -96,7 +96,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
         return out
 
     def _log_concentration_range(self) -> tuple[float, float]:
-        """Return the range in which log u with phi(u) = 1 is not far from the tables' center."""
+        """Return the range in which log u with phi(u) = 1 is near the center of the tables."""
         center = self._tables().lowest + BELOW
         ends = np.exp([center + FARTHEST_UNIT, center - FARTHEST_UNIT])
         least, most = np.log(self.concentration / self.laplace_exponent(ends))
@@ -124,7 +124,7 @@ class NumericalMeasure(NormalizedRandomMeasure):
         return super()._mode(masses, occupancy, n, first)
 
     def _unnormalised(self, masses: Floats, v: Floats, weights: Floats) -> Floats:
-        """Return E[u kappa_{S_k+1}/kappa_{S_k}] of every cluster, and E[u kappa_1] last."""
+        """Return E[u kappa_{S_k+1}/kappa_{S_k}] of each cluster, and E[u kappa_1] last."""
         expected: Floats = weights @ self._ratios(masses, v)[0]
         return expected
 
@@ -142,5 +142,5 @@ class NumericalMeasure(NormalizedRandomMeasure):
 
 @lru_cache(maxsize=256)
 def _nodes_of(measure: NumericalMeasure, counts: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """Return `_exact_nodes`, remembered: drawing partitions asks for few sizes many times."""
+    """Return `_exact_nodes`, cached: drawing partitions needs a few sizes many times."""
     return NormalizedRandomMeasure._exact_nodes(measure, np.array(counts))

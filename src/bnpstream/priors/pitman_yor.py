@@ -79,7 +79,7 @@ class PitmanYor(Prior):
         """Return p log((1 - sigma)_{S/p - 1}) and a factor for opening (see `Prior.log_seated`)."""
         sizes = conditional_sizes(masses, occupancy)
         filled: Floats = gammaln(sizes - self.discount) - gammaln(1.0 - self.discount)
-        # Two clusters are there to be merged, however little of them E[K'] counts.
+        # E[K'] need not count two clusters fully, but there are two to merge.
         opened = float(np.log(self.concentration + self.discount * (max(count, 2.0) - 1.0)))
         return occupancy * filled + occupancy * opened
 
@@ -100,7 +100,7 @@ class PitmanYor(Prior):
         return float(opened - seated + joined)
 
     def log_partition(self, masses: Floats, log_vacancy: Floats, n: float) -> float:
-        """Return `log_eppf` of soft counts: E[K'] for K, p_k for every cluster."""
+        """Return `log_eppf` of soft counts: E[K'] for K, p_k for each cluster."""
         theta, sigma = self.concentration, self.discount
         occupancy = self.occupancy(log_vacancy)
         sizes, count = conditional_sizes(masses, occupancy), float(occupancy.sum())
@@ -114,7 +114,7 @@ class PitmanYor(Prior):
         return float(opened - seated + joined)
 
     def expected_clusters(self, n: int) -> float:
-        """Return E[K_n] = sum over rows of the chance of a new cluster, in closed form."""
+        """Return E[K_n] = sum over rows of the probability of a new cluster, in closed form."""
         check_observations(n)
         theta, sigma = self.concentration, self.discount
         if sigma < TINY_DISCOUNT:  # the limit: the difference is below what gammaln resolves

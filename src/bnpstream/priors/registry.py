@@ -1,4 +1,4 @@
-"""Priors by name: what a string stands for, and which classes a saved model may name."""
+"""Priors by name, and the classes that a saved model may name."""
 
 import dataclasses
 from typing import TypeVar
@@ -8,21 +8,21 @@ from bnpstream.priors.base import Prior
 P = TypeVar("P", bound=type[Prior])
 
 NAMED_PRIORS: dict[str, Prior] = {}
-"""What a string stands for where a prior is expected: what it does not say is learnt."""
+"""Priors by name; unset parameters are learnt."""
 PARAMETERS: dict[str, tuple[str, ...]] = {}
-"""What can be said of a prior, by its name."""
+"""Parameters that can be given, by the name of the prior."""
 KNOWN_CLASSES: dict[str, type] = {}
-"""Dataclasses that a saved model may name, by their names."""
+"""Dataclasses that a saved model may name, by class name."""
 
 
 def register(cls: P) -> P:
-    """Make a dataclass one that saved models may name; a decorator."""
+    """Allow saved models to name a dataclass; a decorator."""
     KNOWN_CLASSES[cls.__name__] = cls
     return cls
 
 
 def name(prior: Prior, name: str, *parameters: str) -> None:
-    """Let a name stand for a prior.
+    """Give a prior a name.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def name(prior: Prior, name: str, *parameters: str) -> None:
     name : str
         Its name.
     *parameters : str
-        What can be said of it; by default all that its class has beyond what all priors have.
+        Parameters that can be given; by default all of its class beyond those of every prior.
     """
     own = [field.name for field in dataclasses.fields(prior) if not field.kw_only]
     NAMED_PRIORS[name], PARAMETERS[name] = prior, parameters or tuple(own)

@@ -1,4 +1,4 @@
-"""One page that explains what a run found (needs the extra ``bnpstream[report]``)."""
+"""The HTML report about a run (needs the extra ``bnpstream[report]``)."""
 
 from importlib.util import find_spec
 

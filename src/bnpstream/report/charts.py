@@ -1,4 +1,4 @@
-"""The charts of a run, each with a caption and with words for those who do not see it."""
+"""The charts of a run, each with a caption and an alternative text."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ DRAWN: tuple[Kind, ...] = ("birth", "merge", "death", "retire")
 
 
 class Chart(NamedTuple):
-    """A chart in the page."""
+    """A chart on the page."""
 
     title: str
     caption: str
@@ -24,7 +24,7 @@ class Chart(NamedTuple):
 
 
 def charts_of(run: RunDescription) -> list[Chart]:
-    """Return the charts; none where there is nothing to draw."""
+    """Return the charts; none if there is nothing to draw."""
     if not run.bin_ends or not run.clusters:
         return []
     ends = run.bin_ends
@@ -83,7 +83,7 @@ def charts_of(run: RunDescription) -> list[Chart]:
 
 
 def bins_of(run: RunDescription) -> list[tuple[str, ...]]:
-    """Return what the charts along the stream show, as numbers: a line of the table per bin."""
+    """Return the numbers behind the charts, one line of the table per bin."""
     counts = count_events(run.bin_ends, run.events) if run.bin_ends else {}
     columns = (
         map(whole, run.bin_ends),

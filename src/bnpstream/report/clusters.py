@@ -1,4 +1,4 @@
-"""Clusters as rows of a table: what has to be computed for the page, which says it in words."""
+"""Clusters as rows of a table: the numbers that the templates put into words."""
 
 import math
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from bnpstream.runs.description import ClusterDescription, RunDescription
 from bnpstream.runs.trend import recent_growth
 
 DETAILED = 200
-"""Heaviest clusters that can be opened: what a page carries easily."""
+"""Number of clusters, largest first, whose details can be opened: as many as a page can bear."""
 LISTED = 2000
-"""Heaviest clusters that have a row."""
+"""Number of clusters, largest first, that are listed."""
 FEATURES = 12
-"""Shown of an open cluster."""
+"""Features of an open cluster."""
 SPARKS = 32
 """Bins of the small trend in a row: fewer than the stream has, for a calmer line."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What an open cluster shows; features with the lengths of their bars, from 0 to 100."""
+    """Details of a cluster; features come with the lengths of their bars, from 0 to 100."""
 
     trend: str
     peak: float
@@ -46,7 +46,7 @@ class Row:
 
 
 def rows_of(run: RunDescription) -> list[Row]:
-    """Return the heaviest clusters; the very heaviest with all that is known about them."""
+    """Return the largest clusters as rows; the very largest with details."""
     lengths = np.diff(run.bin_ends, prepend=0).astype(float)
     of_all = _mean_of_all(run)
     return [
@@ -71,13 +71,13 @@ def spark(trend: list[int], lengths: Floats) -> str:
 
 
 def most_unusual(cluster: ClusterDescription) -> list[Feature]:
-    """Return the columns of a cluster, those farthest from the stream's mean first."""
+    """Return the columns of a cluster, farthest from the stream's mean first."""
     features = {column.name: column for column in [*cluster.lifted, *cluster.likely]}
     return sorted(features.values(), key=lambda column: -abs(column.lift))
 
 
 def bar_lengths(values: list[float]) -> list[float]:
-    """Return the lengths of bars, of which the longest is 100.
+    """Return the lengths of bars; the longest is 100.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def bar_lengths(values: list[float]) -> list[float]:
 
 
 def _measured(features: list[Feature], sizes: list[float]) -> list[tuple[Feature, float]]:
-    """Return the first features, with bars as long as their sizes."""
+    """Return the first features with bars in proportion to their sizes."""
     return list(zip(features, bar_lengths(sizes), strict=True))[:FEATURES]
 
 

@@ -1,4 +1,4 @@
-"""Charts as SVG that lives in the page: its fonts, its colours, names of its own."""
+"""Charts as SVG inside the page: they use its fonts and colours, and have unique ids."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from bnpstream.plots.style import BLUE, ORANGE, PURPLE, SIZE
 
 INK = "#123456"
-"""Stands for the colour of text and axes: no picture uses it for anything else."""
+"""Placeholder for the colour of text and axes; no picture uses it otherwise."""
 
 COLOURS = {
     INK: "var(--ink-soft)",
@@ -23,7 +23,7 @@ COLOURS = {
 }
 
 SETTINGS = {
-    "svg.fonttype": "none",  # text stays text: it can be found, read out and copied
+    "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and copied
     "font.size": 10,
     "text.color": INK,
     "axes.edgecolor": INK,
@@ -44,18 +44,18 @@ _REFERENCE = re.compile(r"#([A-Za-z][\w-]*)")
 def chart(
     name: str, words: str, draw: Callable[[Axes], object], size: tuple[float, float] = SIZE
 ) -> Markup:
-    """Return what `draw` draws, as an element for an HTML page.
+    """Return the drawing of `draw` as an element for an HTML page.
 
     Parameters
     ----------
     name : str
-        Unique in the page; begins every id within.
+        Unique on the page; prefix of every id in the drawing.
     words : str
-        What the chart says, for those who do not see it.
+        Alternative text.
     draw : callable
-        Takes axes.
+        Draws on the axes that it is given.
     size : (width, height)
-        Inches.
+        Size in inches.
     """
     with style.context(["default", SETTINGS | {"svg.hashsalt": name}]):
         figure = Figure(figsize=size, layout="constrained")
@@ -67,7 +67,7 @@ def chart(
 
 
 def _embed(name: str, words: str, document: str) -> str:
-    """Return an SVG document as an element: no namespaces, no styles of its own, unique ids."""
+    """Return an SVG document as an element, without namespaces and styles, and with unique ids."""
     root = ElementTree.fromstring(document)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]

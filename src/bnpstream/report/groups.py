@@ -1,4 +1,4 @@
-"""Clusters from coarse to fine: the tree as a picture and as a list."""
+"""Groups of clusters from coarse to fine: the tree as a picture and as a list."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ from bnpstream.report.pictures import ink
 from bnpstream.runs.description import GroupDescription, RunDescription
 
 SIZE = (9.6, 2.9)
-"""Inches of a picture as wide as the page."""
+"""Size in inches of a picture as wide as the page."""
 WORDS = 8
-"""Shown of a group."""
+"""Words per group."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Groups:
-    """The section of the page."""
+    """The section about groups."""
 
     caption: str
     svg: Markup
@@ -44,7 +44,7 @@ def groups_of(run: RunDescription) -> Groups | None:
         _group(run, group, [_group(run, part) for part in finer if part.parent == group.id])
         for group in levels[0]
     ]
-    names = {}  # a heaviest cluster names groups of several levels: the coarsest has its words
+    names = {}  # groups of several levels can share a name: the coarsest provides the words
     if run.kind == "words":
         named = (group for level in reversed(levels) for group in level)
         names = {
@@ -58,8 +58,8 @@ def groups_of(run: RunDescription) -> Groups | None:
     )
     svg = chart("chart-tree", words, lambda ax: plot_tree(tree, sizes, names, ax=ax), SIZE)
     caption = (
-        f"The {whole(run.n_clusters)} clusters merged two by two, each time those whose merge "
-        "costs the least log evidence. Topics are found in another way and may differ from these "
+        f"The {whole(run.n_clusters)} clusters merged in pairs, at each step the pair whose merge "
+        "costs the least log evidence. Topics are found differently and may differ from these "
         f"groups. bnpstream clusters RUN --coarse {sizes[min(1, len(sizes) - 1)]} lists them."
     )
     return Groups(caption, svg, coarsest)

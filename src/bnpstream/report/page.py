@@ -1,4 +1,4 @@
-"""The page, put together and written."""
+"""The report: made from templates, and written to a file."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -31,12 +31,12 @@ from bnpstream.storage.files import write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 REASONS = 20
-"""For rejecting a record that are told apart."""
+"""Most reasons for rejects that are listed separately."""
 NOUNS = {"words": "documents", "columns": "rows", "pixels": "images"}
 
 
 class Fact(NamedTuple):
-    """A number of the summary."""
+    """A number in the summary."""
 
     name: str
     value: str
@@ -44,29 +44,29 @@ class Fact(NamedTuple):
 
 
 def write_report(description: RunDescription, path: str | Path) -> Path:
-    """Write one page that explains a run, with everything it needs inside.
+    """Write a self-contained HTML page about a run.
 
-    The page appears whole or not at all: a page of that name is replaced at the end. The same
-    description gives the same bytes.
+    The page is replaced at the end, so that it is never incomplete. The same description gives the
+    same bytes.
 
     Parameters
     ----------
     description : RunDescription
         What the run found.
     path : path
-        The page.
+        Path of the page.
 
     Returns
     -------
     Path
-        The page.
+        Path of the page.
     """
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first")
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder: name a file in it")
-    page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair is "?"
+    page = render_report(description).encode("utf-8", "replace")  # half a surrogate pair: "?"
     write_atomically(path, lambda partial: partial.write_bytes(page))
     return path
 
@@ -98,7 +98,7 @@ def render_report(description: RunDescription) -> str:
 
 
 def environment(*folders: Path) -> Environment:
-    """Return what makes pages of templates, those of the report and of further folders."""
+    """Return the template environment of the report, with further template folders."""
     made = Environment(
         loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
@@ -113,7 +113,7 @@ def environment(*folders: Path) -> Environment:
 
 
 def _harmless(value: Any) -> Any:
-    """Return what goes into the page, whatever words and records are made of."""
+    """Make strings harmless before they go into the page."""
     return visible(value) if type(value) is str else value
 
 
@@ -144,13 +144,13 @@ def _facts(run: RunDescription) -> Iterator[Fact]:
 
 
 def _half(weights: list[float]) -> int:
-    """Return how many of the heaviest hold half of the stream."""
+    """Return how many of the largest hold half of the stream."""
     sums = accumulate(weights)
     return next((n for n, total in enumerate(sums, start=1) if total >= 0.5), len(weights))
 
 
 def reject_bars(run: RunDescription) -> list[tuple[str, int, float]]:
-    """Return the commonest reasons, with counts and bars; what is left goes together."""
+    """Return the most frequent reasons with counts and bars; all others are added up."""
     ordered = sorted(run.reject_reasons, key=lambda reason: -reason[1])
     shown, rest = ordered[:REASONS], sum(count for _, count in ordered[REASONS:])
     if rest:

@@ -12,7 +12,7 @@ _SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")
 LONGEST_WORD = 40
 LONGEST_EXCERPT = 200
 LONGEST_SETTING = 400
-"""Characters shown, so that no input makes the page grow without bound."""
+"""Most characters shown, so that no input makes the page grow without bound."""
 
 
 def whole(value: float) -> str:
@@ -38,7 +38,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with so many digits that count, or a dash for what is not known.
+    """Return a number with this many significant digits, or a dash if it is unknown.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """Return a ratio, or a dash for what is not known.
+    """Return a ratio, or a dash if it is unknown.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def duration(seconds: float) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    r"""Return text that has at most so many characters, all of which can be seen.
+    r"""Return text cut to at most this many characters, all visible.
 
     Examples
     --------
@@ -102,12 +102,12 @@ def shorten(text: str, length: int) -> str:
 
 
 def word(name: object) -> str:
-    """Return what a word, a column or a record is called, if need be shortened."""
+    """Return the name of a word, a column or a record, shortened if necessary."""
     return shorten(visible(name), LONGEST_WORD)
 
 
 def excerpt(text: str) -> str:
-    r"""Return the beginning of a text, without the part of a word where the record goes on.
+    r"""Return the beginning of a text, ending with a whole word if the record goes on.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def excerpt(text: str) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return a setting as text: plain values and lists as they are said, the rest as JSON.
+    """Return a setting as text: plain values and lists in words, anything else as JSON.
 
     Examples
     --------

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from bnpstream.plots.style import BLUE, ORANGE
 
 HEIGHT = 20
-"""Of a trend, in units of one bin's width."""
+"""Height of a trend, in units of the width of a bin."""
 
 LARGEST = 64
-"""Pixels of an image's side in the page; larger ones are shown smaller."""
+"""Largest side of an image on the page, in pixels; larger images are shrunk."""
 
 
 def trend_path(shares: ArrayLike) -> str:
-    """Return the outline of a histogram as an SVG path, one unit a bin and `HEIGHT` high.
+    """Return the outline of a histogram as an SVG path; a bin is 1 wide, the path `HEIGHT` high.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def trend_path(shares: ArrayLike) -> str:
 
 
 def ink(mean: Sequence[float], shape: tuple[int, int]) -> str:
-    """Return an image as a data URI: black, the more opaque the larger the value."""
+    """Return an image as a data URI, in black; larger values are more opaque."""
     values = shrink(np.asarray(mean, dtype=float).reshape(shape))
     low, high = min(0.0, float(values.min())), float(values.max())
     pixels = np.zeros((*values.shape, 4))
@@ -42,7 +42,7 @@ def ink(mean: Sequence[float], shape: tuple[int, int]) -> str:
 
 
 def difference(mean: Sequence[float], of_all: ArrayLike, shape: tuple[int, int]) -> str:
-    """Return the difference of two images: orange where the first is larger, blue where smaller."""
+    """Return the difference of two images: orange if the first is larger, blue if smaller."""
     values = shrink((np.asarray(mean, dtype=float) - np.asarray(of_all)).reshape(shape))
     pixels = np.zeros((*values.shape, 4))
     pixels[..., :3] = np.where(values[..., None] > 0, to_rgb(ORANGE), to_rgb(BLUE))
@@ -51,7 +51,7 @@ def difference(mean: Sequence[float], of_all: ArrayLike, shape: tuple[int, int])
 
 
 def shrink(image: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return means over blocks, if an image is larger than the page shows.
+    """Return an image, averaged over blocks if it is larger than the page shows.
 
     Examples
     --------

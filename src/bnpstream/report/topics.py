@@ -1,4 +1,4 @@
-"""Topics as rows of a table, which leads the page."""
+"""Topics as rows of the first table."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from bnpstream.runs.description import RunDescription, TopicDescription
 from bnpstream.runs.trend import recent_growth
 
 LISTED = 200
-"""Heaviest topics that have a row."""
+"""Number of topics, largest first, that are listed."""
 SHOWN = 12
-"""Words of a topic, those of its name included."""
+"""Words per topic, including those in its name."""
 LINKED = 6
-"""Heaviest clusters of a topic that it links to."""
+"""Number of clusters, largest first, that a topic links to."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,17 @@ class TopicRow:
     topic: TopicDescription
     recent: float | None
     further: list[Feature]
-    """What tells it apart besides what its name says."""
+    """Distinctive features that are not in its name."""
     spark: str
     image: str | None
     example: str
-    """A typical record, unless it is the name of the topic; may be empty."""
+    """A typical record, unless the topic is named after it; may be empty."""
     linked: list[int]
-    """Clusters, the heaviest first."""
+    """Ids of clusters, largest first."""
 
 
 def topic_rows(run: RunDescription) -> list[TopicRow]:
-    """Return the heaviest topics."""
+    """Return the largest topics as rows."""
     lengths = np.diff(run.bin_ends, prepend=0).astype(float)
     listed = {cluster.id for cluster in run.clusters[:CLUSTERS]}
     rows = []
@@ -59,6 +59,6 @@ def topic_rows(run: RunDescription) -> list[TopicRow]:
 
 
 def _example(topic: TopicDescription) -> str:
-    """Return the beginning of a typical record that does not say the same as the topic's name."""
+    """Return the beginning of a typical record that does not repeat the topic's name."""
     excerpts = (one.excerpt for one in topic.exemplars)
     return next((text for text in excerpts if text and text not in topic.label), "")

@@ -1,4 +1,4 @@
-"""The face for river: records are dicts, one at a time, and features come and go."""
+"""The interface for river: records are dicts, one at a time, and features come and go."""
 
 try:
     import river.base  # noqa: F401

@@ -92,7 +92,7 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
             setattr(self, name, value)
         asked = resolve_prior(prior)
         settings = Settings(**{name: given[name] for name in SETTINGS if name in given})
-        # The threshold stays what it is at the start: a discount that is learnt keeps below it.
+        # The threshold stays at its initial value, and a learnt discount stays below it.
         threshold = settings.visit(asked).new_cluster_threshold
         settings = replace(settings, new_cluster_threshold=threshold)
         require_whole("prefix_rows", prefix_rows, 1)
@@ -100,7 +100,7 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
 
     @property
     def stream(self) -> Stream:
-        """Return the stream behind it: posterior, lineage, what was learnt."""
+        """Return the stream behind it: posterior, lineage, learnt parameters."""
         return self._stream
 
     @property
@@ -115,11 +115,11 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
         Parameters
         ----------
         x : dict
-            Features. If one is bad, ValueError names it and nothing is absorbed.
+            Features. If one is invalid, ValueError names it and nothing is absorbed.
         w : float
-            How many records it counts for.
+            Number of records that it counts for.
         t : float or datetime64, optional
-            When it came, with `half_life`.
+            Time of the record, with `half_life`.
         """
         weights = None if w == 1.0 else [w]
         self._stream.absorb([x], weights, None if t is None else [t])
@@ -130,9 +130,9 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
         Parameters
         ----------
         X : pandas.DataFrame
-            Features; NaN where a record has none.
+            Features; NaN if missing.
         w, t : array-like of shape (n_rows,), optional
-            How many records each counts for, and when it came.
+            Number of records that each counts for, and their times.
         """
         records = list(records_of(X))
         if records:
@@ -153,7 +153,7 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
         return int(posterior.ids[posterior.best(self._stream.view([x]))[0]])
 
     def predict_proba_one(self, x: Record) -> dict[int, float]:
-        """Return the responsibility of every cluster by id, without a new cluster."""
+        """Return the responsibility of each cluster by id, without a new cluster."""
         if self._stream.phase is Phase.EMPTY:
             return {}
         posterior = self._stream.posterior
@@ -175,8 +175,8 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
     def novelty_quantile_one(self, x: Record) -> float:
         """Return the share of the last 1024 records that were more probable; 0 before any record.
 
-        Each was so just before it was learnt from. Of records like those before, about 1 % are
-        above .99. Texts are refused: their probabilities depend on their lengths.
+        Each was scored just before it was learnt. Among records like earlier ones, about 1 % are
+        above .99. Texts are refused, because their probabilities depend on their lengths.
         """
         if self._stream.phase is Phase.EMPTY:
             return 0.0
@@ -189,14 +189,14 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
 
     @classmethod
     def load(cls, path: str | Path, *, classes: Iterable[type] = ()) -> "StreamingMixture":
-        """Return the model that was saved in a directory.
+        """Load a model from a directory.
 
         Parameters
         ----------
         path : str or Path
-            What `save` was given.
+            The path given to `save`.
         classes : iterable of type
-            Priors of your own, dataclasses, that it was saved with.
+            Your own classes of priors (dataclasses) that the model uses.
         """
         saved = read_model(Path(path), cls.__name__ + FACE, classes)
         with loading(Path(path)):
@@ -206,9 +206,9 @@ merge_threshold, merge_every, split_threshold, max_clusters, max_memory, engine,
 
 
 def records_of(X: Any) -> Iterator[Record]:
-    """Yield the rows of a data frame as dicts of what is there."""
+    """Yield the rows of a data frame as dicts, without missing values."""
     kinds = {(hasattr(dtype, "fill_value"), dtype.kind) for dtype in X.dtypes}
-    if kinds and kinds <= {(True, "i"), (True, "u")}:  # sparse counts, as those of BagOfWords
+    if kinds and kinds <= {(True, "i"), (True, "u")}:  # sparse counts, as from BagOfWords
         names, counts = list(X.columns), X.sparse.to_coo().tocsr()
         for i in range(counts.shape[0]):
             inside = slice(counts.indptr[i], counts.indptr[i + 1])

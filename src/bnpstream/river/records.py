@@ -1,4 +1,4 @@
-"""Records as dicts of features that come and go: counts of words, or numbers."""
+"""Records as dicts of features that come and go: word counts, or numbers."""
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -23,7 +23,7 @@ Kind = Literal["auto", "counts", "gaussian"]
 
 
 def as_number(value: Any, name: Hashable) -> float:
-    """Return a value as a number, NaN if it is missing, or say which feature is none."""
+    """Return a value as a number, NaN if missing; ValueError names the feature if it is not one."""
     number = math.nan if value is None else value
     try:
         number = float(number)
@@ -32,19 +32,19 @@ def as_number(value: Any, name: Hashable) -> float:
     if abs(number) > LARGEST or isinstance(value, str | bytes):
         raise ValueError(
             f"feature {name!r} is {value!r}: features must be numbers up to {LARGEST:g}, or "
-            "missing; words can be counted with feature_extraction.BagOfWords, and categories "
-            "spread out with preprocessing.OneHotEncoder"
+            "missing; count words with feature_extraction.BagOfWords, and encode categories with "
+            "preprocessing.OneHotEncoder"
         )
     return number
 
 
 def as_numbers(record: Record) -> Numbers:
-    """Return a record of numbers, or say which feature is none."""
+    """Return a record of numbers; ValueError names a feature that is not one."""
     return {name: as_number(value, name) for name, value in record.items()}
 
 
 def as_counted(record: Record) -> Counts:
-    """Return a record of counts, or say which feature is none and what to do."""
+    """Return a record of counts; ValueError names a feature that is not one, and what to do."""
     try:
         return as_document(record, "record")
     except ValueError as error:
@@ -52,9 +52,10 @@ def as_counted(record: Record) -> Counts:
 
 
 class CountRecords(GrowingVocabulary):
-    """Records of counts; a feature with the count 0 is one that is not there.
+    """Records of counts; a feature with the count 0 counts as missing.
 
-    How many features the first records have decides on the base measure; it is not learnt further.
+    The number of features in the first records determines the base measure, which is not learnt
+    further.
     """
 
     name = "count records"
@@ -78,28 +79,28 @@ class CountRecords(GrowingVocabulary):
         return Listed(self.check(rows))
 
     def informed(self, first: Any) -> Informed:
-        """Take the spread from the features of the first records."""
+        """Learn the spread from the features of the first records."""
         return super().informed(self.check(first))
 
 
 class NumberRecords(Encoder):
-    """Records of numbers: Gaussian columns; a feature that is not in a record is a missing cell.
+    """Records of numbers as Gaussian columns; a feature missing from a record is a missing cell.
 
-    A feature becomes a column when `values_needed` values of it have been seen. They give it its
+    A feature becomes a column when `values_needed` of its values have been seen. They determine its
     base measure, as the first rows do in `DiagonalGaussian.informed`. From the next record on it
-    takes part, in clusters that have no value of it so far.
+    is used, in clusters that have no values of it yet.
 
     Parameters
     ----------
     values_needed : int
-        Values that a feature must have been seen with.
+        Number of values that a feature needs to become a column.
 
     Attributes
     ----------
     columns : dict
-        From features to columns.
+        Columns by feature.
     waiting : dict
-        Values of features that are no columns so far.
+        Values of features that are not columns yet.
     """
 
     name = "number records"
@@ -141,7 +142,7 @@ class NumberRecords(Encoder):
             self._wait(record)
         enough = [name for name, seen in self.waiting.items() if len(seen) >= self.values_needed]
         names = sorted(enough or self.waiting, key=repr)
-        # What did not become a column is seen again when the records are absorbed.
+        # Other features are seen again when the records are absorbed.
         self.columns, self.waiting = {name: j for j, name in enumerate(names)}, {}
         self._family = DiagonalGaussian(mean=np.empty(0), variance=np.empty(0))
         if names:
@@ -149,7 +150,7 @@ class NumberRecords(Encoder):
         return Informed(self._family, None)
 
     def _wait(self, record: Numbers) -> list[Hashable]:
-        """Note values of features that are no columns; return those that have enough now."""
+        """Note values of features that are not columns; return those that now have enough."""
         ready = []
         for name, number in record.items():
             if name not in self.columns and not math.isnan(number):
@@ -164,7 +165,7 @@ class NumberRecords(Encoder):
         return Listed(self.check(rows))
 
     def room(self, rows: Listed, start: int) -> int:
-        """Return how many records come before a feature becomes a column, its last one included."""
+        """Return the number of records until a feature becomes a column, including the last one."""
         wanted: dict[Hashable, int] = {}
         for i in range(start, len(rows)):
             record = rows.rows[i]
@@ -178,7 +179,7 @@ class NumberRecords(Encoder):
         return len(rows) - start
 
     def part(self, rows: Listed, start: int, stop: int) -> CellBatch:
-        """Return some records; values of features that are no columns are noted."""
+        """Return some records; values of features that are not columns are noted."""
         some = rows.rows[start:stop]
         for record in some:
             if not record.keys() <= self.columns.keys():
@@ -187,7 +188,7 @@ class NumberRecords(Encoder):
         return self._batch(some, weights)
 
     def grow(self, state: MixtureState, window: Window) -> None:
-        """Make columns of the features that have enough values now."""
+        """Make columns of the features that now have enough values."""
         for name in sorted(self._ready, key=repr):
             cells = np.array(self.waiting.pop(name))
             state.restate(self._family.with_empty_column(state.statistics))
@@ -198,13 +199,13 @@ class NumberRecords(Encoder):
         self._ready = []
 
     def _widened(self, batch: Any) -> CellBatch:
-        """Return rows with the columns that came since missing."""
+        """Return rows with columns added since then as missing."""
         missing = np.full((len(batch), len(self.columns) - batch.cells.shape[1]), np.nan)
         cells = np.concatenate([batch.cells, missing], axis=1)
         return CellBatch(cells, batch.log_base, self._family, batch.weights)
 
     def view(self, rows: Listed) -> CellBatch:
-        """Return records to look at; features that are no columns are left out."""
+        """Return records to look at, without features that are not columns."""
         return self._batch(rows.rows, None)
 
     def _cells(self, records: Sequence[Numbers]) -> Floats:
@@ -223,7 +224,7 @@ class NumberRecords(Encoder):
         return _decoded(document["records"])
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
-        """Add the columns and what waits to become one."""
+        """Add the columns, and the values of features that wait to become one."""
         document["values_needed"] = self.values_needed
         document["likelihood"] = encode(self._family)
         document["columns"] = [encode(name) for name in self.columns]
@@ -242,7 +243,7 @@ class NumberRecords(Encoder):
 
 
 class AnyRecords(CountRecords):
-    """Records whose kind the first of them decide: counts if all are, else numbers.
+    """Records whose kind is decided by the first of them: counts if all are, else numbers.
 
     Parameters
     ----------
@@ -257,14 +258,14 @@ class AnyRecords(CountRecords):
         self.values_needed = values_needed
 
     def check(self, rows: Iterable[Record]) -> list[Any]:
-        """Return the records as they are, if all their features are numbers."""
+        """Return the records unchanged, if all their features are numbers."""
         found = [dict(record) for record in rows]
         for record in found:
             as_numbers(record)
         return found
 
     def chosen(self, first: list[Record]) -> Encoder:
-        """Return the encoder of the kind of the first records."""
+        """Return the encoder for the kind of the first records."""
         counted = all(map(_is_counted, first))
         return CountRecords() if counted else NumberRecords(self.values_needed)
 
@@ -294,7 +295,7 @@ RECORD_ENCODERS: dict[str, type[Encoder]] = {
 
 
 def encoder_for(kind: Kind, prefix_rows: int) -> Encoder:
-    """Return the encoder of records of a kind."""
+    """Return the encoder for a kind of records."""
     if kind == "counts":
         return CountRecords()
     needed = max(prefix_rows // 10, min(2, prefix_rows))
@@ -307,7 +308,7 @@ def _is_counted(record: Record) -> bool:
 
 
 def _encoded(records: Sequence[Record]) -> list[Any]:
-    """Return records as JSON: features need not be strings."""
+    """Return records as JSON; features need not be strings."""
     return [[[encode(name), encode(value)] for name, value in each.items()] for each in records]
 
 

@@ -1,1 +1,1 @@
-"""Jobs over a run directory: feeding a source to a model, reading off what was found."""
+"""Jobs on a run directory: feed a source to a model, read what was found."""

@@ -1,4 +1,4 @@
-"""Giving records to a model that may refuse some of them."""
+"""Gives records to a model that may refuse some of them."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -12,21 +12,21 @@ T = TypeVar("T")
 def sound_parts(
     records: Records, use: Callable[[Records], T], name: str = ""
 ) -> Iterator[tuple[Records, T | None, Reject | None]]:
-    """Use records; where some are refused, halve until the bad ones are alone.
+    """Use records; if some are refused, halve the batch until the bad ones are alone.
 
     Parameters
     ----------
     records : Records
-        Those that were rejected before are left out.
+        Records, without those rejected before.
     use : callable
-        Raises ValueError, and does nothing, if a record is refused.
+        Raises ValueError, and changes nothing, if it refuses a record.
     name : str
-        What rows that are of no source are from.
+        Name of the source, for rows without a place.
 
     Yields
     ------
     part, found, refused : Records, T or None, Reject or None
-        Records in order, as soon as they are used, and what came of it; or one that is refused.
+        Records in order, as soon as they are used, with the result; or a refused record.
     """
     if len(records) == 0:
         return

@@ -9,14 +9,14 @@ from bnpstream.mixture import Event
 
 
 class Exemplar(NamedTuple):
-    """A record that is typical of a cluster."""
+    """A typical record of a cluster."""
 
     record: int
     """Number of the record in its source, from 0."""
     id: str | int
     score: float
     excerpt: str
-    """Its beginning, or its commonest words."""
+    """Its beginning, or its most frequent words."""
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,25 @@ class ClusterDescription:
     size: float
     """Mass: expected number of rows."""
     born: int | None
-    """Rows seen when it was opened; None if that is not known any more."""
+    """Rows seen when it was opened; None if no longer known."""
     likely: list[Feature]
-    """Features with the largest value, largest first."""
+    """Features with the largest values, largest first."""
     lifted: list[Feature]
-    """Words that tell it apart, the most telling first; columns with the largest lift."""
+    """Distinctive words, most distinctive first; columns with the largest lift."""
     exemplars: list[Exemplar]
     trend: list[int]
-    """Rows whose likeliest cluster it was, a number a bin of the stream."""
+    """Rows whose likeliest cluster it was, per bin of the stream."""
     mean: list[float] | None = None
-    """All values, where features are the pixels of an image."""
+    """All values, if features are the pixels of an image."""
     n_merged: int = 1
-    """Clusters that it is made of, where they were merged to show fewer."""
+    """Number of clusters merged into it, if clusters were merged for display."""
     topic: int | None = None
-    """The topic that it is in."""
+    """Id of its topic."""
 
 
 @dataclass(frozen=True)
 class TopicDescription:
-    """One topic: what a person wants to read, clusters being the detail below it."""
+    """One topic: what a person reads first; clusters are the detail below it."""
 
     id: int
     weight: float
@@ -55,24 +55,24 @@ class TopicDescription:
     size: float
     """Expected number of rows."""
     born: int | None
-    """Rows seen when it was found first; None if that is not known."""
+    """Rows seen when it was first found; None if unknown."""
     label: str
     """A few words, or columns with their means."""
     likely: list[Feature]
     lifted: list[Feature]
-    """As of a cluster."""
+    """As for a cluster."""
     exemplars: list[Exemplar]
-    """The best of its clusters."""
+    """The best of its clusters' exemplars."""
     trend: list[int]
-    """Rows of its clusters, a number a bin of the stream."""
+    """Rows of its clusters, per bin of the stream."""
     clusters: list[int]
-    """Ids, the heaviest first."""
+    """Ids, largest first."""
     mean: list[float] | None = None
-    """All values, where features are the pixels of an image."""
+    """All values, if features are the pixels of an image."""
 
 
 class TopicsFound(NamedTuple):
-    """When topics were found, in rows seen: topics are found again only now and then."""
+    """When topics were last found, and when they will be found again, in rows seen."""
 
     row: int
     next: int
@@ -89,11 +89,11 @@ class GroupDescription:
     """A group of clusters: one node of the tree of merges."""
 
     id: int
-    """Of its heaviest cluster."""
+    """Id of its largest cluster."""
     weight: float
     n_clusters: int
     parent: int
-    """The group that it is in where there are fewer."""
+    """The group that contains it at the next coarser level."""
     likely: list[Feature]
     lifted: list[Feature]
     mean: list[float] | None = None
@@ -101,19 +101,19 @@ class GroupDescription:
 
 @dataclass(frozen=True)
 class TreeDescription:
-    """Clusters from coarse to fine."""
+    """Groups of clusters, from coarse to fine."""
 
     tree: MergeTree
     levels: list[list[GroupDescription]]
-    """Groups of the tree cut at a few levels, the coarsest first; heaviest first in each."""
+    """Groups of the tree cut at a few levels, coarsest level first, largest group first."""
 
 
 @dataclass(frozen=True)
 class RunDescription:
-    """A run."""
+    """What a run found."""
 
     name: str
-    """Of the run directory."""
+    """Name of the run directory."""
     kind: Literal["words", "columns", "pixels"]
     finished: bool
     """Whether the source was read to its end."""
@@ -121,46 +121,46 @@ class RunDescription:
     records: int
     rejects: int
     tokens: int | None
-    """Words of all documents; None where rows are no documents."""
+    """Words of all documents; None if rows are not documents."""
     seconds: float
     """Time spent so far."""
     log_evidence: float
     """Sum of one-step-ahead log predictives."""
     n_clusters: int
     clusters: list[ClusterDescription]
-    """Heaviest first."""
+    """Largest first."""
     bin_ends: list[int]
-    """Rows seen at the end of every bin of the stream."""
+    """Rows seen at the end of each bin of the stream."""
     bin_evidence: list[float]
-    """Mean one-step-ahead log predictive a row of every bin."""
+    """Mean one-step-ahead log predictive per row in each bin."""
     bin_clusters: list[int]
-    """Clusters at the end of every bin."""
+    """Clusters at the end of each bin."""
     events: list[Event]
     """Births, merges, splits, deaths and retirements of clusters and topics, in order."""
     reject_reasons: list[tuple[str, int]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
-    """What the model and the source were told, by group."""
+    """Settings of the model and the source, by group."""
     versions: dict[str, str] = field(default_factory=dict)
     image_shape: tuple[int, int] | None = None
     tree: TreeDescription | None = None
     topics: list[TopicDescription] = field(default_factory=list)
-    """Heaviest first."""
+    """Largest first."""
     topics_found: TopicsFound | None = None
-    """When the topics were found; None if after the last row."""
+    """When topics were last found; None if after the last row."""
 
     @property
     def has_titles(self) -> bool:
-        """Return whether typical records, and not columns, tell what clusters are."""
+        """Return whether clusters are best described by typical records, not by columns."""
         return self.kind == "columns" and not any(cluster.lifted for cluster in self.clusters)
 
     @property
     def cluster_events(self) -> list[Event]:
-        """Return what happened to clusters; `events` has what happened to topics too."""
+        """Return the events of clusters; `events` also has those of topics."""
         return [event for event in self.events if event.level == "cluster"]
 
 
 def name_of(one: ClusterDescription | TopicDescription, kind: str) -> str:
-    """Return what a person may call a cluster or a topic: a typical record if nothing tells it."""
+    """Return a name for a cluster or topic: its label, or else a typical record."""
     if isinstance(one, TopicDescription):
         return one.label
     typical = one.exemplars[0].excerpt if one.exemplars else ""

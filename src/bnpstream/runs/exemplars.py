@@ -1,4 +1,4 @@
-"""A few typical records of every cluster, found along the stream."""
+"""A few typical records per cluster, collected along the stream."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,18 +11,18 @@ from bnpstream.mixture import Event
 from bnpstream.runs.description import Exemplar
 
 KEPT = 3
-"""Exemplars of a cluster."""
+"""Exemplars per cluster."""
 SURE = 0.5
-"""A record counts for a cluster if its responsibility is at least this."""
+"""Least responsibility with which a record counts for a cluster."""
 
 
 class Exemplars:
-    """The records of every cluster that are most typical, see `Likelihood.typicality`.
+    """Keeps the most typical records of each cluster, see `Likelihood.typicality`.
 
     Attributes
     ----------
     floors : dict
-        Scores that records of a cluster have to exceed, as there are enough elsewhere.
+        Scores that new records of a cluster must exceed, if other workers have enough exemplars.
     """
 
     def __init__(self) -> None:
@@ -36,16 +36,16 @@ class Exemplars:
         scores: Floats,
         describe: Callable[[int], tuple[int, str | int, str]],
     ) -> None:
-        """Look at rows in order.
+        """Consider rows in order.
 
         Parameters
         ----------
         ids, shares : ndarray of shape (n,)
-            Likeliest cluster of every row and its responsibility.
+            Likeliest cluster of each row and its responsibility.
         scores : ndarray of shape (n,)
-            How typical it is.
+            How typical each row is.
         describe : callable
-            Row -> number of the record, its id, an excerpt; asked for those that are kept.
+            Row -> number of the record, its id, an excerpt; called for rows that are kept.
         """
         known, which = np.unique(ids, return_inverse=True)
         floors = np.array([self._floor(id) for id in known.tolist()])
@@ -60,12 +60,12 @@ class Exemplars:
             self.join(int(ids[better[start]]), found)
 
     def _floor(self, id: int) -> float:
-        """Return the score that a record of a cluster has to exceed."""
+        """Return the score that a record of a cluster must exceed."""
         kept = self._best.get(id, [])
         return kept[-1].score if len(kept) == KEPT else self.floors.get(id, -np.inf)
 
     def join(self, id: int, found: list[Exemplar]) -> None:
-        """Take over records of a cluster that were found elsewhere; the best are kept."""
+        """Add exemplars of a cluster that were found elsewhere; keep the best."""
         self._keep(id, [*self._best.get(id, []), *found])
 
     def _keep(self, id: int, candidates: list[Exemplar]) -> None:
@@ -73,7 +73,7 @@ class Exemplars:
             self._best[id] = sorted(candidates, key=lambda one: (-one.score, one.record))[:KEPT]
 
     def follow(self, events: list[Event]) -> None:
-        """Let clusters that were merged live on in others, and forget the dead."""
+        """Pass exemplars of merged clusters on to the survivors; drop those of dead clusters."""
         for event in events:
             if event.kind == "birth":
                 continue
@@ -82,20 +82,20 @@ class Exemplars:
                 self.join(event.into, lost)
 
     def ids(self) -> list[int]:
-        """Return the clusters that have some."""
+        """Return the ids of clusters with exemplars."""
         return list(self._best)
 
     def of(self, id: int) -> list[Exemplar]:
-        """Return the exemplars of a cluster, the best first."""
+        """Return the exemplars of a cluster, best first."""
         return self._best.get(id, [])
 
     def document(self) -> list[tuple[int, list[Exemplar]]]:
-        """Return all, in order of id."""
+        """Return all exemplars, in order of cluster id."""
         return sorted(self._best.items())
 
     @classmethod
     def from_document(cls, document: list[tuple[int, list[Exemplar]]]) -> "Exemplars":
-        """Return what `document` described."""
+        """Return the object that `document` described."""
         found = cls()
         found._best = dict(document)
         return found

@@ -1,4 +1,4 @@
-"""Feeding a source to a model: batches in, answers out, checkpoints on the way."""
+"""Feeds a source to a model: batches in, answers out, checkpoints on the way."""
 
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -24,49 +24,49 @@ from bnpstream.sources.protocol import JSON, LostError
 from bnpstream.storage import Ordered, RunError, RunWriter, Tensors
 
 TRACE_ROWS, TRACE_SECONDS = 1000, 1.0
-"""Rows or time between two records of the trace, at least."""
+"""Least rows or seconds between two records of the trace."""
 QUIET_SECONDS = 1.0
-"""Without a batch, after which a checkpoint that is due is made all the same."""
+"""Seconds without a batch after which a due checkpoint is made anyway."""
 SHARE_OF_CHECKPOINTS = 0.05
-"""Largest share of the running time that checkpoints may take."""
+"""Largest share of the running time spent on checkpoints."""
 MOVING = 0.9
 """Weight of earlier batches in the moving mean of log evidence per row."""
 
 
 Answer = Callable[[Records, Mixture], None]
-"""Told of rows that a model has just absorbed, or keeps until there are more."""
+"""Called with rows that the model has just absorbed, or keeps until more arrive."""
 
 
 class TooManyRejectsError(Exception):
-    """More records could not be used than are allowed."""
+    """More records are invalid than allowed."""
 
 
 @dataclass
 class Feed:
-    """A model, the source that it is fed from, and all that is kept between two batches.
+    """A model, its source, and everything kept between two batches.
 
     Parameters
     ----------
     model : Mixture
         Changed in place.
     source : Source
-        Where rows come from.
+        Source of the rows.
     journal : Journal
-        Notes on the stream.
+        Notes about the stream.
     position : JSON
-        How far the source has been read: for the source to know.
+        Position in the source, in the source's own terms.
     writer : RunWriter or None
-        Where checkpoints go.
+        Writes checkpoints.
     records : int
-        Records behind it, rejected ones included.
+        Records read so far, including rejects.
     seconds : float
-        Time that was spent before this process, without compilation.
+        Time spent by earlier processes, without compilation.
     finished : bool
-        Whether the source was at its end.
+        Whether the source has ended.
     sharing : Sharing or None
-        How the run is shared out to workers, if it is.
+        How the run is divided between workers, if it is.
     partitions : Partitions or None
-        Which are done, if it is: the first ones.
+        Number of partitions done, if the run is divided: always the first ones.
     """
 
     model: Mixture
@@ -92,7 +92,7 @@ class Feed:
 
     @property
     def n_rows(self) -> int:
-        """Return the rows absorbed or kept so far."""
+        """Return the number of rows absorbed or kept so far."""
         return self.records - self.journal.n_rejects
 
     def run(
@@ -102,23 +102,23 @@ class Feed:
         on_batch: Callable[[Status], None],
         answer: Answer | None = None,
     ) -> bool:
-        """Read the source to its end; return False if a signal ended it before.
+        """Read the source to its end; return False if a signal stopped it earlier.
 
         Parameters
         ----------
         pace : Pace
-            How much at a time.
+            Batch size, checkpoints and allowed rejects.
         interrupts : Interrupts
-            Signals that ask for an end.
+            Signals that ask to stop.
         on_batch : callable
-            Told about every batch.
+            Called after each batch.
         answer : callable, optional
-            Given what became of the rows of every batch, before it is saved.
+            Called with the rows of each batch before they are saved.
         """
         return self.go_through(self._steps(pace, interrupts, answer), pace, interrupts, on_batch)
 
     def _steps(self, pace: Pace, interrupts: Interrupts, answer: Answer | None) -> Generator[bool]:
-        """Take batch after batch."""
+        """Process one batch after another."""
         source, rows = self.source, pace.batch_rows
         batches = read_ahead(source.batches(rows, self.position), rows, source.stop, QUIET_SECONDS)
         with closing(batches):
@@ -147,15 +147,15 @@ class Feed:
         interrupts: Interrupts,
         on_batch: Callable[[Status], None],
     ) -> bool:
-        """Go through the steps of a source to its end; return False if a signal ended it before.
+        """Run the steps of a source to its end; return False if a signal stopped them earlier.
 
         Parameters
         ----------
         steps : generator of bool
-            Whether it may end after a step, and be saved: what comes after it must not depend on
-            anything else than what is saved.
+            Each yields whether the run can stop and be saved there: what follows must then depend
+            only on what is saved.
         pace, interrupts, on_batch
-            As in `run`.
+            As for `run`.
         """
         try:
             with closing(steps):
@@ -183,12 +183,12 @@ class Feed:
         pace: Pace,
         answer: Answer | None,
     ) -> None:
-        """Absorb a batch; what the model refuses is rejected."""
+        """Absorb a batch; reject what the model refuses."""
         rejects = list(records.rejects)
         self.check_budget(rejects, pace, untouched=True)
         if answer is not None and self.writer is not None:
             order = self.source.order(records)
-            if order is not None:  # a repetition has to give the same answers
+            if order is not None:  # a repetition must give the same answers
                 self.writer.note_order(Ordered(self.records, order, position))
         n_absorbed = 0
         for part, refused in self._absorb(records):
@@ -203,15 +203,15 @@ class Feed:
         self.move_on(rejects, records.end(self.records), position)
 
     def check_any(self, n_absorbed: int, n_tried: int, rejects: list[Reject]) -> None:
-        """Raise ValueError if all of the first rows are refused: they must be something else."""
+        """Raise ValueError if all of the first rows are refused: the format must be wrong."""
         if self.n_rows == 0 and n_tried > 1 and n_absorbed == 0:
             raise ValueError(
                 f"none of the first {n_tried} records could be used: {rejects[-1].reason}"
             )
 
     def move_on(self, rejects: list[Reject], records: int, position: JSON) -> None:
-        """Log the rejects of a step; the source is behind it now, with so many records."""
-        rejects.sort(key=_number)  # in any batches the same
+        """Log the rejects of a step, and move on to its position and number of records."""
+        rejects.sort(key=_number)  # the same for any batches
         if self.writer is not None:
             self.writer.logs["rejects"].append([reject.document() for reject in rejects])
         self.journal.reject(rejects)
@@ -219,13 +219,13 @@ class Feed:
         self._trace()
 
     def check_budget(self, rejects: list[Reject], pace: Pace, *, untouched: bool) -> None:
-        """Raise TooManyRejectsError if a batch has more rejects than may still come."""
+        """Raise TooManyRejectsError if a batch has more rejects than are still allowed."""
         if pace.max_rejects is None:
             return
         left = max(0, pace.max_rejects - self.journal.n_rejects - self.journal.n_parts)
         if len(rejects) <= left:
             return
-        if untouched:  # the posterior is that of the position: work is not lost
+        if untouched:  # the posterior belongs to the position: save the work
             self.checkpoint()
         bad = sorted(rejects, key=_number)[left]
         most = "none" if pace.max_rejects == 0 else f"at most {pace.max_rejects}"
@@ -235,9 +235,9 @@ class Feed:
         )
 
     def _absorb(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
-        """Absorb rows, and note them; what the model refuses is rejected."""
+        """Absorb rows and note them in the journal; reject what the model refuses."""
         start = 0
-        while start < len(records):  # all rows of a part know the same topics
+        while start < len(records):  # all rows of a part see the same topics
             stop = min(start + max(self.model.rows_to_topics, 1), len(records))
             yield from self._absorb_part(records.part(slice(start, stop)))
             start = stop
@@ -245,23 +245,23 @@ class Feed:
     def _absorb_part(self, records: Records) -> Iterator[tuple[Records, Reject | None]]:
         """Absorb rows before topics are found again."""
         began = self._clock()
-        # Any split of rows gives the same bits: good ones do not notice.
+        # Any split of the rows gives the same bits, so halving does not affect valid rows.
         for part, found, refused in sound_parts(
             records, lambda part: self.model.absorb(part.rows, part.times or None)
         ):
             self.seconds_in_pass += self._clock() - began
             if refused is None:
                 self._note(part, found)
-                self.model.stream.epochs = []  # of this call: a checkpoint does not depend on calls
+                self.model.stream.epochs = []  # per call: a checkpoint must not depend on calls
             yield part, refused
             began = self._clock()
 
     def _clock(self) -> float:
-        """Return the time, without that in which topics were found or loops were compiled."""
+        """Return the time, without searches for topics and compilation."""
         return time.perf_counter() - self.model.stream.finder.seconds - compile_seconds()
 
     def _note(self, records: Records | None, found: Absorption | None) -> None:
-        """Note what became of the rows, and take over the history of clusters."""
+        """Note absorbed rows in the journal, and move the lineage to the run directory."""
         if found is None:
             assert records is not None
             self.journal.wait(records, self.model.likelihood)
@@ -272,24 +272,24 @@ class Feed:
         self._novelty = _moved(self._novelty, float(absorbed.rows.novelty.mean()))
 
     def note_evidence(self, mean: float) -> None:
-        """Take the mean of a step into the moving mean."""
+        """Update the moving mean by the mean of a step."""
         self._evidence = _moved(self._evidence, mean)
 
     def _take_events(self) -> list[Event]:
-        """Move the history of clusters from the model to the run directory."""
+        """Move the lineage from the model to the run directory."""
         events, self.model.stream.lineage = self.model.stream.lineage, []
         self.log_events(events)
         return events
 
     def log_events(self, events: list[Event]) -> None:
-        """Write what became of clusters."""
+        """Write events of clusters and topics to the run directory."""
         if self.writer is not None:
             self.writer.logs["lineage"].append([event.record() for event in events])
 
     def _finish(
         self, pace: Pace, interrupts: Interrupts, on_batch: Callable[[Status], None]
     ) -> None:
-        """End the stream: absorb what waits, revisit what the window holds, step by step."""
+        """End the stream step by step: absorb waiting rows, revisit the window."""
         if self.n_rows == 0:
             return
         for began in self.model.stream.finishing():
@@ -307,14 +307,14 @@ class Feed:
 
     @property
     def seconds_compiling(self) -> float:
-        """Return the time that this process spent compiling loops; no other figure counts it."""
+        """Return the time this process spent compiling loops; all other times exclude it."""
         return compile_seconds() - self._compiled
 
     def _elapsed(self) -> float:
         return max(0.0, time.perf_counter() - self._started - self.seconds_compiling)
 
     def status(self, stage: str | None = None) -> Status:
-        """Return where the job stands."""
+        """Return the current status."""
         seconds = self._elapsed()
         filling = self.model.stream.phase is Phase.PREFIX
         return Status(
@@ -331,13 +331,13 @@ class Feed:
         )
 
     def _fraction(self) -> float | None:
-        """Return which part of the source is behind it, if that is known."""
+        """Return the fraction of the source that has been read, if known."""
         if self.partitions is not None and self.partitions.total is not None:
             return self.partitions.done / self.partitions.total
         return self.source.progress()
 
     def _trace(self) -> None:
-        """Write where the job stands now and then, for those who watch the run directory."""
+        """Write the status to the trace now and then, for processes that watch the run."""
         if self.writer is None:
             return
         now = time.perf_counter()
@@ -345,7 +345,7 @@ class Feed:
             self._write_trace(self.writer, self.source.lag(self.position))
 
     def _trace_lag(self) -> None:
-        """Write where the job stands if nothing but the lag has changed: a source may be down."""
+        """Write the status if only the lag has changed, as when a source is down."""
         if self.writer is None:
             return
         lag = self.source.lag(self.position)
@@ -392,7 +392,7 @@ class Feed:
             raise RunError(
                 f"{self.writer.folder}: {self.records} records were read and "
                 f"{self.journal.n_rejects} rejected, but the model has "
-                f"{self.model.stream.n_rows} rows: nothing is saved, please report it"
+                f"{self.model.stream.n_rows} rows: nothing was saved; please report this bug"
             )
         began = time.perf_counter()
         tensors, notes = self.model.tensors(), self.journal.tensors()

@@ -1,4 +1,4 @@
-"""What is noted of a stream beside the posterior: trend, exemplars, tokens, rejects."""
+"""Notes about a stream besides the posterior: trend, exemplars, tokens, rejects."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -21,12 +21,12 @@ from bnpstream.storage import Tensors
 
 WORDS_OF_EXCERPT = 12
 REASONS = 50
-"""Different reasons of rejects that are counted; all others are counted together."""
+"""Most reasons for rejects counted separately; all others are added up."""
 OTHER = "other reasons"
 
 
 class Waiting(NamedTuple):
-    """A record whose row waits until others have come."""
+    """A record whose row waits for more rows."""
 
     number: int
     id: str | int
@@ -37,7 +37,7 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True)
 class JournalDocument:
-    """What `Journal.tensors` writes as JSON."""
+    """The JSON part of `Journal.tensors`."""
 
     tokens: int | None
     reasons: list[tuple[str, int]]
@@ -47,12 +47,12 @@ class JournalDocument:
 
 
 class Journal:
-    """Notes on the rows that were absorbed, in order.
+    """Notes about the absorbed rows, in order.
 
     Parameters
     ----------
     names : sequence of str, optional
-        What the columns are called.
+        Names of the columns.
     """
 
     def __init__(self, names: tuple[str, ...] | None = None) -> None:
@@ -61,25 +61,25 @@ class Journal:
         self.n_tokens: int | None = None
         self.reasons: Counter[str] = Counter()
         self.n_parts = 0
-        """Lines that were left out of records that are used without them."""
+        """Invalid lines left out of records that are used without them."""
         self._described: list[Waiting] = []
         self._records: list[tuple[Records, Typicality]] = []
-        """After these; they are described when somebody asks."""
+        """Records that wait after these; described only on demand."""
 
     @property
     def n_rejects(self) -> int:
-        """Return how many records could not be used."""
+        """Return the number of rejects."""
         return self.reasons.total() - self.n_parts
 
     def reject(self, rejects: list[Reject]) -> None:
-        """Count records that could not be used, and lines left out of others."""
+        """Count rejects, and invalid lines left out of other records."""
         for reject in rejects:
             self.n_parts += reject.is_part
             known = reject.reason in self.reasons or len(self.reasons) < REASONS
             self.reasons[reject.reason if known else OTHER] += 1
 
     def wait(self, records: Records, likelihood: Likelihood) -> None:
-        """Keep in mind records whose rows wait for more."""
+        """Remember records whose rows wait for more rows."""
         self.count_tokens(likelihood.n_tokens(records.rows))
         self._records.append((records, likelihood.typicality(records.rows)))
 
@@ -105,9 +105,9 @@ class Journal:
         events: list[Event],
         likelihood: Likelihood,
     ) -> None:
-        """Note rows that were absorbed, and what they did to clusters.
+        """Note rows that were absorbed, and the events they caused.
 
-        Rows that waited come first, then these; those that were not absorbed wait.
+        Waiting rows come first, then these; rows that were not absorbed now wait.
         """
         if records is not None:
             self.wait(records, likelihood)
@@ -138,22 +138,22 @@ class Journal:
         ]
 
     def follow(self, events: list[Event]) -> None:
-        """Follow merges and deaths of clusters; those of topics are no business of it."""
+        """Follow merges and deaths of clusters; events of topics are ignored."""
         events = [event for event in events if event.level == "cluster"]
         self.trend.follow(events)
         self.exemplars.follow(events)
 
     def count_tokens(self, n_tokens: int | None) -> None:
-        """Count the tokens of rows; None where they are no documents."""
+        """Count the tokens of rows; None if rows are not documents."""
         if n_tokens is not None:
             self.n_tokens = (self.n_tokens or 0) + n_tokens
 
     def _told(self, records: Records, i: int) -> tuple[int, str | int, str]:
-        """Return what is told of a record."""
+        """Return number, id and excerpt of a record."""
         return records.numbers[i], records.ids[i], self._excerpt(records, i)
 
     def _excerpt(self, records: Records, i: int) -> str:
-        """Return what a person sees of a record."""
+        """Return the excerpt of a record that people see."""
         if records.excerpts:
             return records.excerpts[i]
         rows: Any = records.rows
@@ -172,7 +172,7 @@ class Journal:
         return str(column) if self.names is None else self.names[column]
 
     def tensors(self) -> Tensors:
-        """Return all as arrays and JSON."""
+        """Return everything as arrays and JSON."""
         document: dict[str, Any] = {
             "tokens": self.n_tokens,
             "reasons": sorted(self.reasons.items()),
@@ -190,7 +190,7 @@ class Journal:
         document: JournalDocument,
         names: tuple[str, ...] | None,
     ) -> "Journal":
-        """Return what `tensors` described."""
+        """Return the journal that `tensors` described."""
         journal = cls(names)
         journal.trend = Trend.of(arrays)
         journal.n_tokens, journal.waiting = document.tokens, document.waiting
@@ -200,7 +200,7 @@ class Journal:
 
 
 def _from(records: Records, measured: Typicality, first: int) -> tuple[Records, Typicality]:
-    """Return records from the given one on."""
+    """Return the records from a given one on."""
     rest = Typicality(measured.offsets[first:], measured.divisors[first:])
     return records.part(slice(first, None)), rest
 

@@ -34,9 +34,9 @@ from bnpstream.storage import Tensors
 from bnpstream.storage.models import SavedModel, model_tensors
 
 FIXED, GROWING = "StreamingMixture", "DocumentMixture"
-"""Estimators that a model can be loaded as: of fixed columns, and of a growing vocabulary."""
+"""Estimators that a model can be loaded as, for fixed columns and for a growing vocabulary."""
 WORDS = ("prior", "likelihood", "spread", "total", "ngrams", "stop_words", "min_count", "bursty")
-"""Parameters of estimators that are no settings of a stream."""
+"""Parameters of estimators that are not settings of a stream."""
 OPEN_WORDS = {
     "spread": None,
     "total": None,
@@ -45,35 +45,35 @@ OPEN_WORDS = {
     "min_count": 1,
     "bursty": False,
 }
-"""Parameters of a growing vocabulary, as they are by default."""
+"""Parameters of a growing vocabulary, with their defaults."""
 THREADS = {"n_jobs": None, "learn_threads": 1}
-"""Parameters that no result depends on: they are not kept."""
+"""Parameters that do not affect results; they are not saved."""
 DOCUMENT_PREFIX = 100
 """Initial documents used to learn unset parameters."""
 GIVEN = ("concentration", "discount", "tilt")
-"""Parameters of priors that can be given, as far as a prior has them."""
+"""Parameters of priors that can be given, if the prior has them."""
 
 
 @dataclass
 class Mixture:
-    """A stream with the parameters of the estimator that it can be loaded as.
+    """A stream, with the parameters of the estimator that it can be loaded as.
 
     Parameters
     ----------
     estimator : str
-        Its name.
+        Name of the estimator.
     parameters : dict
         Arguments of its constructor.
     likelihood : Likelihood
-        What rows look like in a cluster, as it was given.
+        Likelihood as it was given.
     stream : Stream
-        The posterior, and all that it takes to go on with it.
+        The posterior and everything needed to continue.
     n_features : int, optional
         Columns of the rows.
     topics_before : Topics, optional
-        Those known when the rows absorbed last came.
+        Topics known before the last rows were absorbed.
     arrivals_before : Arrivals
-        What was remembered of earlier rows then.
+        Records of earlier rows at that time.
     """
 
     estimator: str
@@ -86,9 +86,9 @@ class Mixture:
 
     @classmethod
     def made(cls, **given: Any) -> "Mixture":
-        """Return a model that has seen nothing, by arguments of the estimator's constructor.
+        """Return a new model from arguments of the estimator's constructor.
 
-        Without a likelihood, rows are documents whose words are not known in advance.
+        Without a likelihood, rows are documents with a growing vocabulary.
         """
         encoder: Encoder
         if "likelihood" in given:
@@ -120,7 +120,7 @@ class Mixture:
         return model_tensors(self.estimator, self.parameters, self.stream, extra)
 
     def absorb(self, rows: Any, times: Any = None) -> Absorption | None:
-        """Absorb rows of a source; ValueError names a bad one, and nothing is absorbed."""
+        """Absorb rows of a source; a ValueError names a bad row, and nothing is absorbed."""
         self.topics_before, self.arrivals_before = self.known_topics, copy(self.stream.arrivals)
         absorption = self.stream.absorb(rows, None, times)
         if self.estimator == FIXED:
@@ -129,31 +129,31 @@ class Mixture:
 
     @property
     def rows_to_topics(self) -> int:
-        """Return how many rows come before topics are found again."""
+        """Return the number of rows until topics are found again."""
         return self.stream.finder.n_next - self.stream.n_rows
 
     def topics_of_arrivals(self, rows: Any, ranked: Responsibilities) -> Sequence[int | None]:
-        """Return the topics of the rows absorbed last, by those known when they came, if any were.
+        """Return the topics of the last rows, among those known when they arrived, if any.
 
-        If rows are absorbed in parts that `rows_to_topics` ends, it does not matter in which.
+        The result does not depend on how rows are split, if parts end as `rows_to_topics` says.
         """
         if self.topics_before is None:
             return [None] * (ranked.indptr.size - 1)
         return self.topics_before.of_arrivals(self.stream.view(rows), ranked)
 
     def quantiles_of_arrivals(self) -> Floats | None:
-        """Return how unusual the rows absorbed last were when they came; see `novelty_quantiles`.
+        """Return how unusual the last rows were when they arrived; see `novelty_quantiles`.
 
-        None also while rows wait.
+        None while rows wait.
         """
         if self.provisional or not self._ranks:
             return None
         return self.arrivals_before.quantiles_of_next(self.absorbed.rows.log_evidence)
 
     def novelty_quantiles(self, log_predictives: Floats) -> Floats | None:
-        """Return for rows the share of the stream's last rows that were more probable.
+        """Return, per row, the share of the stream's last rows that were more probable.
 
-        None for documents, whose log predictives depend on their lengths, and where no rows are
+        None for documents, whose log predictives depend on their lengths, and if no rows are
         remembered.
         """
         arrivals = self.stream.answering.arrivals
@@ -167,11 +167,11 @@ class Mixture:
 
     @property
     def provisional(self) -> bool:
-        """Return whether rows wait for others, so that a throw-away posterior answers."""
+        """Return whether rows wait, so that a provisional model answers."""
         return self.stream.waits
 
     def learn_by(self, n_threads: int) -> None:
-        """Let so many threads absorb rows; OptionError if this stream cannot be shared out."""
+        """Absorb with this many threads; OptionError if the stream is serial."""
         settings = self.stream.settings
         if n_threads > 1 and settings.staleness == 0:
             raise OptionError(
@@ -182,19 +182,19 @@ class Mixture:
 
     @property
     def absorbed(self) -> Absorbed:
-        """Return what became of the rows absorbed last; of rows that wait, what would."""
+        """Return the results for the last rows absorbed; provisional ones for rows that wait."""
         last = self.stream.answering.last
         assert last is not None
         return last.absorbed
 
     @property
     def posterior(self) -> Posterior:
-        """Return what can be read off the posterior."""
+        """Return the posterior."""
         return self.stream.posterior
 
     @property
     def known_topics(self) -> Topics | None:
-        """Return the topics found last, without a search; None before any, and while rows wait."""
+        """Return the topics found last, without a search; None before that, and while rows wait."""
         return None if self.provisional else self.stream.finder.topics
 
     @property
@@ -208,7 +208,7 @@ class Mixture:
     def topics_of(self, topics: Topics, rows: Any, clusters: Any) -> list[int]:
         """Return the topics of rows, given the ids of their likeliest clusters.
 
-        Documents have the topic that explains their words best, rows of cells that of the cluster.
+        A document has the topic that explains its words best; a row of cells that of its cluster.
         """
         posterior = self.posterior
         if isinstance(topics.found, TopicGroups) and np.isin(clusters, posterior.ids).all():
@@ -219,7 +219,7 @@ class Mixture:
         return found
 
     def log_joint(self, rows: Any) -> list[Any]:
-        """Return log joints of rows to look at, in blocks: clusters by id, the new one last."""
+        """Return the log joints of rows in blocks: clusters by id, the new one last."""
         return self.posterior.log_joint(self.stream.view(rows))
 
     @property
@@ -233,7 +233,7 @@ class Mixture:
         return self.stream.answering.state.log_evidence
 
     def learnt(self) -> dict[str, float]:
-        """Return the parameters that were learnt so far, by name: of prior and base measure."""
+        """Return the parameters of prior and base measure learnt so far, by name."""
         stream = self.stream.answering
         found = {name: float(getattr(stream.prior, name)) for name in stream.prior.learn}
         if stream.learner is not None and stream.learner.scale is not None:
@@ -241,7 +241,7 @@ class Mixture:
         return found
 
     def coarsened(self, n_clusters: int, tree: MergeTree) -> "Mixture":
-        """Return a copy whose clusters are merged into so many groups of a tree."""
+        """Return a copy whose clusters are merged into this many groups of a tree."""
         coarse = self.stream.coarsened(tree, n_clusters)
         return Mixture(self.estimator, self.parameters, self.likelihood, coarse, self.n_features)
 
@@ -253,9 +253,9 @@ class Mixture:
 
 
 def make_prior(options: ModelOptions) -> Prior:
-    """Return the prior: what is not given is learnt.
+    """Return the prior; parameters that are not given are learnt.
 
-    OptionError names a parameter that it does not have.
+    OptionError names a parameter that the prior does not have.
     """
     name = options.prior or "dp"
     if name not in NAMED_PRIORS:
@@ -281,13 +281,13 @@ def make_prior(options: ModelOptions) -> Prior:
 
 
 def make_model(options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
-    """Return a model for rows of a kind; OptionError says which setting does not fit them.
+    """Return a model for a kind of rows; OptionError names a setting that does not fit them.
 
-    With `ngrams`, up to so many words in a row of a text are a word too.
+    With `ngrams`, phrases of up to this many words count as words too.
     """
     prior = make_prior(options)
     if options.topics is not None and options.granularity is not None:
-        raise OptionError("--topics sets the number that --granularity multiplies: give one")
+        raise OptionError("--topics sets the number that --granularity multiplies: give only one")
     chosen = {
         "new_cluster_threshold": options.threshold,
         "half_life": None if options.half_life is None else half_life_of(options.half_life).value,
@@ -321,13 +321,13 @@ def make_model(options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
 
 
 def _revisits(options: ModelOptions) -> dict[str, Any]:
-    """Return the settings of a stream that say which rows are revisited, and how often."""
+    """Return the settings of a stream about revisits."""
     if options.revisits is not None and options.revisit is None:
         raise OptionError("--revisits says how often to revisit the rows of --revisit: give both")
     if (passes := options.passes or 1) == 1:
         return {"revisit": options.revisit, "n_revisits": options.revisits}
     if options.revisit is not None:
-        raise OptionError("--passes revisits all rows and --revisit the last ones: give one")
+        raise OptionError("--passes revisits all rows, --revisit the last ones: give only one")
     return {"revisit": "all", "n_revisits": passes - 1}
 
 
@@ -363,7 +363,7 @@ def _wording(options: ModelOptions, ngrams: int) -> dict[str, Any]:
 
 
 def _refuse_for_columns(options: ModelOptions) -> None:
-    """Raise OptionError for what only a growing vocabulary goes with."""
+    """Raise OptionError for options that need a growing vocabulary."""
     for name in ("stop_words", "min_count"):
         if getattr(options, name) is not None:
             raise OptionError(
@@ -373,7 +373,7 @@ def _refuse_for_columns(options: ModelOptions) -> None:
 
 
 def _refuse_for_documents(options: ModelOptions) -> None:
-    """Raise OptionError for what a growing vocabulary does not go with."""
+    """Raise OptionError for options that need fixed columns."""
     for name, known in (("alpha", ()), ("likelihood", ("multinomial", "bursty"))):
         if getattr(options, name) not in (None, *known):
             raise OptionError(

@@ -1,7 +1,7 @@
-"""Settings of a model in a JSON file: what ``tune`` writes, ``fit --config`` reads, people edit.
+"""Model settings in a JSON file: written by ``tune``, read by ``fit --config``, edited by people.
 
-The file is an object of `ModelOptions`, those left out being the defaults. ``tune`` adds "tuning":
-the kind of rows that the settings are for, and how they were found.
+The file is a JSON object of `ModelOptions`; missing ones have their defaults. ``tune`` adds
+"tuning": the kind of rows that the settings are for, and how they were found.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -24,7 +24,7 @@ NAMES_OF_KINDS: dict[Kind, str] = {
 T = TypeVar("T")
 
 LEARNABLE = ("concentration", "discount", "alpha")
-"""Settings that are learnt if they are left out, so that "learn" is a value for them."""
+"""Settings that are learnt by default, so that "learn" is a value for them."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class ModelFile:
     Parameters
     ----------
     path : Path
-        Where it is.
+        Path of the file.
     options : ModelOptions
-        What it says.
+        Its settings.
     kind : Kind or None
-        Rows that they were tuned on; None for any.
+        Kind of rows that it was tuned on; None for any.
     """
 
     path: Path
@@ -46,9 +46,9 @@ class ModelFile:
     kind: Kind | None = None
 
     def overridden(self, given: dict[str, Any]) -> ModelOptions:
-        """Return the settings of the file under those that were given, None standing for none.
+        """Return the settings of the file, overridden by the options given (not None).
 
-        Another prior than the file's does not take over the parameters of that one.
+        If a different prior is given, the parameters of the file's prior are not used.
         """
         said = {name: value for name, value in given.items() if value is not None}
         values = asdict(self.options)
@@ -57,7 +57,7 @@ class ModelFile:
         return ModelOptions(**(values | said))
 
     def make_model(self, options: ModelOptions, kind: Kind, ngrams: int = 1) -> Mixture:
-        """Return a model as `mixture.make_model` does; OptionError names the file."""
+        """Return a model as `mixture.make_model` does; an OptionError names the file."""
         if self.kind not in (None, kind):
             raise OptionError(
                 f"{self.path}: was tuned on {NAMES_OF_KINDS[self.kind]}, but these records are "
@@ -70,17 +70,17 @@ class ModelFile:
 
 
 def read_model_file(path: Path) -> ModelFile:
-    """Return what a file says; OptionError names what it should not."""
+    """Return the settings in a file; OptionError names an invalid one."""
     try:
         document = orjson.loads(path.read_bytes())
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{path}: no such file: bnpstream tune SOURCE --out {path} writes one"
+            f"{path}: no such file: bnpstream tune SOURCE --out {path} creates it"
         ) from None
     except orjson.JSONDecodeError as error:
-        raise OptionError(f"{path}: is not valid JSON: {error}") from error
+        raise OptionError(f"{path}: not valid JSON: {error}") from error
     if not isinstance(document, dict):
-        raise OptionError(f'{path}: is not a JSON object of settings, such as {{"prior": "nig"}}')
+        raise OptionError(f'{path}: not a JSON object of settings, such as {{"prior": "nig"}}')
     tuning = document.pop("tuning", {})
     for name, value in document.items():
         learnt = name in LEARNABLE and value == LEARN
@@ -99,7 +99,7 @@ def read_model_file(path: Path) -> ModelFile:
 
 
 def restored(cls: type[T], values: dict[str, Any]) -> T:
-    """Return a record of settings from JSON; ValueError for a name or a type that is not its own.
+    """Return settings from JSON; ValueError for an unknown name or a wrong type.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def restored(cls: type[T], values: dict[str, Any]) -> T:
 
 
 def written(options: ModelOptions) -> dict[str, Any]:
-    """Return settings as JSON, without those that are left to the defaults."""
+    """Return settings as JSON, without defaults."""
     return {name: value for name, value in asdict(options).items() if value is not None}
 
 
 def parsed(name: str, text: str) -> float | None:
-    """Return the number that an option has; None if it is to be learnt.
+    """Return the number given for an option; None if it is to be learnt.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What a user may say about a run: of its model, and of how its source is fed.
+"""Options of a run: its model, and how its source is fed.
 
-Nothing heavy is imported here, as the command line shows these options before anything runs.
+Nothing heavy is imported here, because --help shows these options.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from bnpstream._options import option
 
 
 class OptionError(ValueError):
-    """An option has a value that it cannot have, or does not go with the others."""
+    """An option has an invalid value, or does not go with the others."""
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What a user may say about a model; None stands for the default."""
+    """Options of a model; None stands for the default."""
 
     prior: str | None = option("Prior over partitions: dp, nig, ngg, stable or py.", "dp")
     concentration: float | None = option(
@@ -85,7 +85,7 @@ class ModelOptions:
         "never forget",
     )
     staleness: int | None = None
-    """With `block_rows`, what --jobs comes to: see `StreamingMixture`."""
+    """Set, with `block_rows`, by --jobs: see `StreamingMixture`."""
     block_rows: int | None = None
 
 
@@ -105,7 +105,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a grid of settings is tried on the first rows of a source."""
+    """How to try a grid of settings on the first rows of a source."""
 
     rows: int = option("Number of initial rows to use.", value=1000, least=2)
     held_out: float = option("Share of these rows to hold out and predict.", value=0.2)
@@ -117,7 +117,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class HalfLife(NamedTuple):
-    """How long it takes until a row counts for half."""
+    """The number of rows, or the time, after which a row counts half."""
 
     value: float
     """Rows, or seconds."""
@@ -125,7 +125,7 @@ class HalfLife(NamedTuple):
 
 
 def half_life_of(text: str) -> HalfLife:
-    """Return what a user says: a number of rows, or a time with its unit.
+    """Return the half-life given: a number of rows, or a time with its unit.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def half_life_of(text: str) -> HalfLife:
 
 
 def check_times(options: ModelOptions, time_field: str | None) -> None:
-    """Raise OptionError if times are forgotten by and there are none, or the other way round."""
+    """Raise OptionError if a half-life in time lacks times, or the other way round."""
     half_life = options.half_life
     by_time = half_life is not None and half_life_of(half_life).by_time
     if by_time and time_field is None:

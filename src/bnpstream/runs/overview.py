@@ -31,13 +31,13 @@ from bnpstream.sources import Schema
 from bnpstream.storage import RunError, read_config, read_log
 
 MOST_IN_TREE = 3000
-"""Clusters of a tree that people look at; finding it takes long where there are more."""
+"""Largest number of clusters for which the tree is found; for more it would take long."""
 LEVELS, GROUPS = (5, 20, 80), 20
-"""Where the tree of a description is cut, and where it is best."""
+"""Levels at which the tree of a description is cut, and the level it is optimised for."""
 
 
 class Run:
-    """A run directory that is read.
+    """Reads a run directory.
 
     Parameters
     ----------
@@ -49,17 +49,17 @@ class Run:
     config : dict
         Settings.
     checkpoint : Checkpoint
-        What the last checkpoint says in numbers.
+        Counts and position in the last checkpoint.
     schema : Schema
-        What the records are.
+        Schema of the records.
     source_options : Options
-        What the run was told about its source.
+        Options of the source.
     model : Mixture
-        As of the last checkpoint.
+        Model of the last checkpoint.
     members : dict
-        Which clusters of the checkpoint every cluster is made of.
+        Clusters of the checkpoint that make up each cluster.
     journal : Journal
-        Notes on the stream.
+        Notes about the stream.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +87,7 @@ class Run:
 
     @cached_property
     def found_topics(self) -> Topics:
-        """Return the topics; of a run that has none so far, or is old, they are found now."""
+        """Return the topics; if the run has none yet, or is old, find them now."""
         return self.model.stream.topics
 
     @cached_property
@@ -97,38 +97,38 @@ class Run:
 
     @cached_property
     def portraits(self) -> TopicPortraits:
-        """Return what the topics look like, and which clusters are in them."""
+        """Return the descriptions of the topics, and their clusters."""
         return TopicPortraits(self.found_topics, self.model.posterior)
 
     def events(self) -> list[Event]:
-        """Return what became of clusters and topics up to the checkpoint."""
+        """Return the events of clusters and topics up to the checkpoint."""
         return [
             Event.of(event) for event in read_log(self.folder, "lineage", self.checkpoint.marks)
         ]
 
     def clusters_frame(self, *, n_words: int = 10, to: str = "pandas") -> Any:
-        """Return a data frame as `StreamingMixture.clusters_frame` does, of what the run stores.
+        """Return a data frame of clusters, as `StreamingMixture.clusters_frame` does.
 
-        Besides it has `recent`, the share of the last quarter of the stream over that of all, and
-        `exemplars`, the beginnings of typical records.
+        It has two more columns: `recent`, the share of the last quarter of the stream divided by
+        the share of the whole, and `exemplars`, the beginnings of typical records.
 
         Parameters
         ----------
         n_words : int
-            Words, or columns, of every cluster.
+            Words or columns per cluster.
         to : {"pandas", "polars", "arrow"}
-            What kind of frame.
+            Library of the data frame.
         """
         found = self._listed(cluster_columns, n_words)
         return frame_of(found | self._noted([[id] for id in found["id"]]), to)
 
     def topics_frame(self, *, n_words: int = 10, to: str = "pandas") -> Any:
-        """Return a data frame of topics, with the columns that `clusters_frame` has besides.
+        """Return a data frame of topics, with the same two more columns as `clusters_frame`.
 
         Parameters
         ----------
         n_words, to
-            As in `clusters_frame`.
+            As for `clusters_frame`.
         """
         found = self._listed(topic_columns, n_words)
         return frame_of(found | self._noted(found["clusters"]), to)
@@ -145,7 +145,7 @@ class Run:
         return found
 
     def _noted(self, groups: list[list[int]]) -> dict[str, list[Any]]:
-        """Return columns of what the journal says of clusters, or groups of them."""
+        """Return the columns that come from the journal, for clusters or groups of them."""
         lengths = np.diff(self.journal.trend.ends(), prepend=0).astype(float)
         return {
             "recent": [recent_growth(self._trend(group), lengths) for group in groups],
@@ -153,7 +153,7 @@ class Run:
         }
 
     def names(self) -> list[str]:
-        """Return what the columns are called; documents of any words have none."""
+        """Return the names of the columns; texts with a growing vocabulary have none."""
         return list(self.schema.names or map(str, range(self.model.n_features or 0)))
 
     def describe(
@@ -169,13 +169,13 @@ class Run:
         Parameters
         ----------
         n_features : int
-            Words or columns of every cluster.
+            Words or columns per cluster.
         image_shape : (height, width), optional
-            Rows are images of this shape.
+            Shape of the rows, if they are images.
         with_tree : bool
-            Whether to say how clusters form groups, unless they are too many.
+            Whether to find the tree of groups, unless there are too many clusters.
         listed : int, optional
-            Heaviest clusters that are described; of the others only weights and sizes are told.
+            Number of clusters, largest first, to describe; others get only weights and sizes.
         """
         model, saved, trend = self.model, self.checkpoint, self.journal.trend
         posterior = model.posterior
@@ -247,14 +247,14 @@ class Run:
     def topics(
         self, n_features: int, events: list[Event] | None = None, *, pixels: bool = False
     ) -> list[TopicDescription]:
-        """Return the topics, heaviest first.
+        """Return the topics, largest first.
 
         Parameters
         ----------
         n_features : int
-            Words or columns of every topic.
+            Words or columns per topic.
         events : list of Event, optional
-            What `events` returns.
+            Result of `events`.
         pixels : bool
             Whether rows are images.
         """
@@ -287,27 +287,27 @@ class Run:
         return topics
 
     def _exemplars(self, ids: Iterable[int]) -> list[Exemplar]:
-        """Return the typical records of clusters, or of all that they are made of."""
+        """Return the exemplars of clusters, including those merged into them."""
         members = [member for id in ids for member in self.members[id]]
         found = [self.journal.exemplars.of(member) for member in members]
         best = sorted((one for part in found for one in part), key=lambda one: -one.score)
         return found[0] if len(found) == 1 else best[: max(map(len, found), default=0)]
 
     def _trend(self, ids: Iterable[int]) -> list[int]:
-        """Return the rows of clusters in every bin."""
+        """Return the rows of clusters in each bin."""
         trend = self.journal.trend
         counts = [trend.counts(member) for id in ids for member in self.members[id]]
         return [sum(column) for column in zip(*counts, strict=True)] or [0] * trend.n_bins
 
     def _tree(self, n_features: int, *, pixels: bool) -> TreeDescription | None:
-        """Return the tree of merges and its groups at a few levels; None for a few clusters."""
+        """Return the tree and its groups at a few levels; None for a few clusters."""
         wanted = [n for n in LEVELS if n < self.model.n_clusters]
         if not wanted or self.model.n_clusters > MOST_IN_TREE:
             return None
         tree = self.model.posterior.merge_tree(min(GROUPS, wanted[-1]))
         levels: list[list[GroupDescription]] = []
         coarse, pairs = self.model, zip(wanted, [1, *wanted], strict=False)
-        for n, coarser in reversed(list(pairs)):  # a coarse level is made of the one below
+        for n, coarser in reversed(list(pairs)):  # a coarse level is made from the next finer one
             groups, above = tree.cut(n), tree.cut(coarser)
             coarse = coarse.coarsened(n, tree)
             posterior = coarse.posterior
@@ -332,9 +332,9 @@ class Run:
 
 
 def guess_image_shape(run: Run) -> tuple[int, int] | None:
-    """Return the sides of a square image if columns have no names and are a square number.
+    """Return the sides of a square image, if columns have no names and form a square.
 
-    Ink is never negative: vectors that are, on average, are embeddings.
+    Ink is never negative; rows with negative means are embeddings.
     """
     n = run.schema.n_features
     if run.schema.names is not None or n is None or n < 16 or isqrt(n) ** 2 != n:

@@ -1,4 +1,4 @@
-"""Reading the next batches in a thread of its own while the present one is absorbed."""
+"""Reads the next batches in a thread while the current one is absorbed."""
 
 import threading
 from collections import deque
@@ -12,9 +12,9 @@ from bnpstream.sources.stack import stacked
 Item = tuple[Records, JSON]
 
 AHEAD = 4
-"""Batches of full size that may wait."""
+"""Full batches that may wait."""
 PATIENCE = 1.0
-"""Seconds that a reader which was stopped is waited for."""
+"""Seconds to wait for a reader after it was stopped."""
 
 
 def read_ahead(
@@ -23,18 +23,18 @@ def read_ahead(
     stop: Callable[[], None] | None = None,
     quiet: float | None = None,
 ) -> Generator[Item | None]:
-    """Yield batches that another thread reads; small ones that wait are joined.
+    """Yield batches that another thread reads; join small ones that wait.
 
     Parameters
     ----------
     items : iterator of (Records, position)
         Batches.
     batch_rows : int
-        Records of a joined batch at most.
+        Most records in a joined batch.
     stop : callable, optional
-        Ends `items` soon; called when nobody wants more.
+        Stops `items` soon; called when no more are wanted.
     quiet : float, optional
-        Seconds without a batch after which None is yielded, and again and again.
+        Seconds without a batch after which None is yielded, repeatedly.
     """
     waiting: deque[Item] = deque()
     changed = threading.Condition()
@@ -51,7 +51,7 @@ def read_ahead(
                         return
                     waiting.append(item)
                     changed.notify_all()
-        except BaseException as caught:  # raised again where the items are used
+        except BaseException as caught:  # raised again by the consumer
             error = caught
         with changed:
             ended.append(error)
@@ -91,7 +91,7 @@ def _records(item: Item) -> int:
 
 
 def _take(waiting: "deque[Item]", batch_rows: int) -> list[Item]:
-    """Return batches from the front that are no more than a full one together, at least one."""
+    """Return batches from the front, at least one, of together at most a full batch."""
     taken: list[Item] = []
     room = batch_rows
     while waiting and (not taken or (_records(waiting[0]) <= room and not waiting[0][0].is_whole)):

@@ -1,4 +1,4 @@
-"""What a fitted run says of other records: how well it predicts them, and where they belong."""
+"""Scores other records by a fitted run: how well it predicts them, and their clusters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ WITH_FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 
 
 class Prediction(NamedTuple):
-    """Where a record belongs."""
+    """Cluster and topic of a record."""
 
     record: int
     id: str | int
@@ -33,9 +33,9 @@ class Prediction(NamedTuple):
     probability: float
     novelty: float
     novelty_quantile: float | None
-    """The share of the stream's last rows that were more probable; of documents None."""
+    """Share of the stream's last rows that were more probable; None for documents."""
     alternatives: list[tuple[int, float]]
-    """The next ones, with their probabilities."""
+    """The next likeliest clusters, with their probabilities."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Evaluation:
     orders a document's words have, is in the figures above and not in this one."""
     n_clusters: int
     used_clusters: int
-    """Clusters that are the likeliest of some record."""
+    """Number of clusters that are the likeliest for some record."""
     nmi: float | None = None
     ari: float | None = None
     v_measure: float | None = None
@@ -62,7 +62,7 @@ class Evaluation:
     purity: float | None = None
     n_topics: int = 0
     used_topics: int = 0
-    """Topics that some record is in."""
+    """Number of topics that contain some record."""
     topic_nmi: float | None = None
     topic_ari: float | None = None
     topic_v_measure: float | None = None
@@ -74,9 +74,9 @@ class Evaluation:
 def source_for(
     run: Run, paths: list[str], label_field: str | None = None, **changes: Any
 ) -> Source:
-    """Open other records of the same kind as those a run was fitted to.
+    """Open a source with the same kind of records as those the run was fitted to.
 
-    With a `label_field`, what it holds takes the place of the record's id.
+    With a `label_field`, its value takes the place of the record's id.
     """
     options = replace(run.source_options, time_field=None, **changes)  # nothing is forgotten here
     if label_field is not None:
@@ -89,7 +89,7 @@ def source_for(
             fields["id"] = label_field
         schema = replace(run.schema, fields=fields)
     elif run.schema.kind == "table" and "vector" not in run.schema.fields:
-        options = replace(options, columns=run.schema.names)  # what was left out stays so
+        options = replace(options, columns=run.schema.names)  # columns left out stay out
     source = open_source(paths, options, schema)
     if label_field is not None and source.schema.format not in WITH_FIELDS:
         raise ValueError(
@@ -114,9 +114,9 @@ def evaluate(
     run : Run
         A fitted run.
     source : Source
-        Records.
+        Records to score.
     labels : ndarray of shape (n,), optional
-        True labels of all records, rejected ones included.
+        True labels of all records, including rejects.
     is_labelled : bool
         Whether the ids of records are their true labels, see `source_for`.
     """
@@ -138,13 +138,13 @@ def evaluate(
         tokens += likelihood.n_tokens(records.rows) or 0
         orders += float(likelihood.log_orders(records.rows).sum())
     if documents == 0:
-        raise ValueError(f"{source}: has no valid record{''.join(reasons[:1])}")
+        raise ValueError(f"{source}: no valid records{''.join(reasons[:1])}")
     positions, topics = np.concatenate(found), np.array(grouped)
     scores: dict[str, float] = {}
     if labels is not None and len(labels) != documents + rejects:
-        raise ValueError(f"there are {len(labels)} labels for {documents + rejects} records")
+        raise ValueError(f"got {len(labels)} labels for {documents + rejects} records")
     if labels is not None or is_labelled:
-        from bnpstream.evaluation import agreement  # here, as scikit-learn takes long to import
+        from bnpstream.evaluation import agreement  # here, as scikit-learn is slow to import
 
         known = np.array(truth) if labels is None else labels[numbers]
         scores = agreement(known, positions)._asdict()
@@ -170,19 +170,19 @@ def evaluate(
 def predict(
     run: Run, source: Source, batch_rows: int = 1024
 ) -> Iterator[tuple[Records, list[Prediction]]]:
-    """Yield batches of records and where each belongs; nothing is absorbed."""
+    """Yield batches of records and their predictions; nothing is absorbed."""
     for records, _ in source.batches(batch_rows):
         yield from predict_records(run, records)
 
 
 def predict_records(run: Run, records: Records) -> Iterator[tuple[Records, list[Prediction]]]:
-    """Yield parts of a batch and where each record belongs; what is rejected is in parts too."""
+    """Yield parts of a batch with their predictions; parts contain rejects too."""
     for part, blocks in _scored_records(run.model, records):
         yield part, _predictions(run, part, blocks)
 
 
 def _predictions(run: Run, records: Records, blocks: list[Floats]) -> list[Prediction]:
-    """Return where records belong, by their log joints."""
+    """Return predictions of records from their log joints."""
     ids, found = run.model.posterior.ids, list[Prediction]()
     topics: list[int] = []
     if blocks:
@@ -219,7 +219,7 @@ def _predictions(run: Run, records: Records, blocks: list[Floats]) -> list[Predi
 def _scored(
     model: Mixture, source: Source, batch_rows: int
 ) -> Iterator[tuple[Records, list[Floats]]]:
-    """Yield batches and the log joints of their rows; what the model refuses is rejected."""
+    """Yield batches and the log joints of their rows; reject what the model refuses."""
     for records, _ in source.batches(batch_rows):
         yield from _scored_records(model, records)
 

@@ -1,4 +1,4 @@
-"""How a run is shared out to workers: what its posterior depends on, beside model and source."""
+"""How a run is divided between workers: all that its posterior depends on in this respect."""
 
 from dataclasses import dataclass
 
@@ -6,43 +6,43 @@ from bnpstream._options import option
 
 STALENESS = 1
 ROUNDS = 8
-"""Partitions of every worker that is kept busy, from one place where a run can be saved to the
-next: there workers wait for the slowest of them."""
+"""Partitions per busy worker between two places where a run can be saved; at such a place
+workers wait for the slowest."""
 PART_ROWS = 8192
-"""Records of a partition where the source is one file, which is read by the driver."""
+"""Records per partition if the source is one file, which the driver reads."""
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """How many partitions of a run are behind it: in the posterior or in rejects."""
+    """Number of partitions done, in the posterior or as rejects."""
 
     done: int = 0
     total: int | None = None
-    """All of them, if that is known before the end."""
+    """Number of all partitions, if known."""
 
     def __post_init__(self) -> None:
         if self.done < 0:
-            raise ValueError(f"there cannot be {self.done} partitions")
+            raise ValueError(f"the number of partitions cannot be {self.done}")
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """How a run is shared out.
+    """How a run is divided.
 
-    It is kept with the run, and stays the same to its end.
+    It is saved with the run and stays the same to its end.
     """
 
     staleness: int
-    """Partitions before it that the posterior a partition starts from may lack."""
+    """Preceding partitions that may be missing from the posterior a partition starts from."""
     settle_every: int
-    """Partitions after which the next one waits for all before it: the run can be saved there."""
+    """Partitions after which the next one waits for all before it, so that the run can be saved."""
     part_rows: int
-    """Records of a partition where the source is one file."""
+    """Records per partition if the source is one file."""
 
 
 @dataclass(frozen=True)
 class SharingOptions:
-    """What a user says about the sharing out of a run."""
+    """Options about dividing a run."""
 
     staleness: int | None = option(
         "Preceding blocks (--jobs) or partitions (--dask) that a worker may start without.",
@@ -51,7 +51,7 @@ class SharingOptions:
     )
 
     def completed(self) -> Sharing:
-        """Return all that has to be known.
+        """Return it with all defaults filled in.
 
         Examples
         --------
@@ -61,6 +61,6 @@ class SharingOptions:
         1
         """
         staleness = STALENESS if self.staleness is None else self.staleness
-        # Where nothing is stale, the run can be saved anywhere.
+        # If nothing is stale, the run can be saved anywhere.
         settle_every = ROUNDS * (staleness + 1) if staleness > 0 else 1
         return Sharing(staleness, settle_every, PART_ROWS)

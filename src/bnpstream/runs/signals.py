@@ -1,4 +1,4 @@
-"""Signals that ask a job to stop: heeded between batches, or at once while it waits for input."""
+"""Signals that ask a job to stop: obeyed between batches, or at once while it waits for input."""
 
 import signal
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class InterruptedJobError(Exception):
-    """A signal asked for an end while the job waited."""
+    """A signal asked to stop while the job waited."""
 
 
 class Interrupts:
-    """Takes SIGINT and SIGTERM as requests to stop at the next good moment.
+    """Turns SIGINT and SIGTERM into requests to stop at the next good moment.
 
     Attributes
     ----------
     requested : bool
-        Whether there was one.
+        Whether a signal has come.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:  # asked twice: at once, without a last checkpoint
+        if self.requested:  # second signal: stop at once, without a last checkpoint
             raise KeyboardInterrupt
         self.requested = True
         if self._waiting:
@@ -45,7 +45,7 @@ class Interrupts:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let a signal end what is inside at once: nothing there may be half-done."""
+        """Let a signal stop the code inside at once; that code must be safe to interrupt."""
         self._waiting = True
         try:
             if self.requested:

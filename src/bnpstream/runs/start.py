@@ -1,4 +1,4 @@
-"""Beginning a run in a directory, or going on with one."""
+"""Starts a run in a directory, or resumes one."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -37,24 +37,24 @@ from bnpstream.storage.models import loading
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a user says about a run.
+    """Options of a run.
 
     Parameters
     ----------
     paths : tuple of str
-        Files, patterns, or "-"; when a run goes on, none stands for those it had.
+        Files, patterns, or "-"; empty when resuming stands for the earlier ones.
     source, model : Options, ModelOptions
-        What is known about the records, and what model they are clustered by.
+        Options of the records and of the model.
     follow : bool
-        Wait for more at the end.
+        Wait for more at the end of the source.
     wait : bool
-        Wait for a broker that does not answer as long as it takes.
+        Wait for a broker that does not answer, as long as it takes.
     start : str, optional
-        Where in what a broker has to begin: "earliest" or "latest".
+        Where to start reading a broker: "earliest" or "latest".
     model_file : ModelFile, optional
-        The file that `model` was taken from.
+        The file from which `model` was read.
     sharing : SharingOptions, optional
-        Share the run out to workers, and how.
+        Divide the run between workers.
     """
 
     paths: tuple[str, ...] = ()
@@ -79,13 +79,13 @@ def start(
     Parameters
     ----------
     folder : Path or None
-        The run directory; None keeps nothing.
+        The run directory; None saves nothing.
     options : RunOptions
-        What the user says.
+        The user's options.
     resume : bool
-        Go on from the last checkpoint of the directory, if there is one.
+        Continue from the last checkpoint in the directory, if there is one.
     check : callable, optional
-        Raises if it does not like a new model; nothing is written then.
+        Raises if a new model is not acceptable; nothing is written then.
     """
     if folder is not None and resume and is_run(folder):
         return _go_on(folder, options)
@@ -128,7 +128,7 @@ def _begin(
 
 
 def _go_on(folder: Path, options: RunOptions) -> Feed:
-    """Return the feed of a run that was begun before."""
+    """Return the feed of a run that is resumed."""
     config = read_config(folder)
     schema, saved, model_options = read_schema(folder, config), *settings_of(folder, config)
     _check_same(options.model, model_options)
@@ -143,7 +143,7 @@ def _go_on(folder: Path, options: RunOptions) -> Feed:
 
 @contextmanager
 def _closed_on_error(source: Source) -> Iterator[None]:
-    """Close a source if what is inside fails."""
+    """Close a source if the code inside fails."""
     try:
         yield
     except BaseException:
@@ -154,7 +154,7 @@ def _closed_on_error(source: Source) -> Iterator[None]:
 def _resumed(
     folder: Path, model_options: ModelOptions, source: Source, sharing: Sharing | None
 ) -> Feed:
-    """Return the feed of a run that goes on with its source."""
+    """Return the feed of a resumed run, positioned in its source."""
     schema = source.schema
     if not has_checkpoint(folder):
         with intact(folder / "config.json"):
@@ -165,7 +165,7 @@ def _resumed(
         source.check(found.position)
     except ValueError as error:
         raise RunError(f"{folder}: cannot continue from where it was saved: {error}") from error
-    # Earlier versions counted lines that were left out of a record as if it was rejected.
+    # Earlier versions counted invalid lines left out of a record as rejects.
     journal.n_parts = max(journal.n_parts, model.stream.n_rows - found.rows)
     writer, records = RunWriter.resume(folder, found.marks), found.rows + found.rejects
     source.repeat([(batch.order, batch.position) for batch in writer.batches_after(records)])
@@ -202,12 +202,12 @@ def _begun(
 
 
 def _ways(options: RunOptions) -> dict[str, Any]:
-    """Return how to read, whatever is read."""
+    """Return options about how to read, which apply to any source."""
     return {"follow": options.follow, "wait": options.wait, "start": options.start}
 
 
 def _check_identity(folder: Path, source: Source, saved: dict[str, Any]) -> None:
-    """Raise RunError if a source is not the one that a run was begun with."""
+    """Raise RunError if a source is not the one that the run was started with."""
     for name, now in source.identity().items():
         if (before := saved.get(name)) != now:
             raise RunError(
@@ -223,7 +223,7 @@ def _shown(value: JSON) -> str:
 def _sharing_of(
     folder: Path, config: dict[str, Any], given: SharingOptions | None
 ) -> Sharing | None:
-    """Return how a run is shared out; RunError if that is not what is said now."""
+    """Return how a run is divided; RunError if the options now say otherwise."""
     found = config.get("sharing")
     if found is None:
         if given is not None:
@@ -244,21 +244,21 @@ def _sharing_of(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says in JSON, beside model and stream."""
+    """The JSON part of a checkpoint, besides model and stream."""
 
     rows: int
     rejects: int
     seconds: float
     finished: bool
     position: JSON
-    """For the source to know."""
+    """Position in the source, in the source's own terms."""
     journal: JournalDocument
     partitions: Partitions | None = None
     marks: dict[str, Mark] = field(default_factory=dict)
 
 
 def load_checkpoint(folder: Path, schema: Schema) -> tuple[Checkpoint, Mixture, Journal]:
-    """Return what the last checkpoint of a run holds; RunError if that cannot be."""
+    """Return the contents of a run's last checkpoint; RunError if it cannot be read."""
     tensors = read_checkpoint(folder)
     with loading(folder):
         found = convert(tensors.document, Checkpoint)
@@ -267,7 +267,7 @@ def load_checkpoint(folder: Path, schema: Schema) -> tuple[Checkpoint, Mixture, 
 
 
 def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
-    """Return what the records of a run are."""
+    """Return the schema of a run's records."""
     names = read_names(folder)
     with intact(folder / "config.json"):
         schema = restored(Schema, {**config["schema"], "names": names})
@@ -280,10 +280,10 @@ def read_schema(folder: Path, config: dict[str, Any]) -> Schema:
 
 
 def settings_of(folder: Path, config: dict[str, Any]) -> tuple[Options, ModelOptions]:
-    """Return what a run was told about its source and its model."""
+    """Return the options of a run's source and model."""
     with intact(folder / "config.json"):
         if not convert(config["source"]["paths"], list[str]):
-            raise ValueError("a source without paths")
+            raise ValueError("the source has no paths")
         source = restored(Options, config["source"]["options"])
         return source, restored(ModelOptions, config["model"])
 
@@ -291,7 +291,7 @@ def settings_of(folder: Path, config: dict[str, Any]) -> tuple[Options, ModelOpt
 def _check_same(
     given: Options | ModelOptions | SharingOptions, saved: Options | ModelOptions | Sharing
 ) -> None:
-    """Raise RunError if something is said otherwise than when the run was begun."""
+    """Raise RunError if an option differs from when the run was started."""
     for field_ in fields(given):
         value, before = (getattr(options, field_.name) for options in (given, saved))
         if value not in (field_.default, before):
@@ -306,7 +306,7 @@ def _check_same(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that results may depend on."""
+    """Return the versions that may affect results."""
     names = ("numpy", "scipy", "numba", "scikit-learn")
     return {
         "bnpstream": __version__,

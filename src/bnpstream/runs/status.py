@@ -1,4 +1,4 @@
-"""Where the feeding of a source stands."""
+"""The status of a job."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from bnpstream.runs.sharing import Partitions
 
 
 class Status(NamedTuple):
-    """Where a job stands."""
+    """The status of a job."""
 
     rows: int
     records: int
@@ -15,12 +15,12 @@ class Status(NamedTuple):
     evidence_per_row: float
     """Moving mean."""
     seconds: float
-    """Since this process began."""
+    """Since this process started."""
     rows_per_second: float
     """Of this process."""
     fraction: float | None
-    """Of the source that has been read, if its length is known."""
+    """Fraction of the source that has been read, if its length is known."""
     stage: str
     """"prefix", "reading", "stopping" or "finishing"."""
     partitions: Partitions | None = None
-    """Of a run that is shared out to workers."""
+    """Of a run that is divided between workers."""

@@ -1,4 +1,4 @@
-"""How clusters grew along a stream of any length: sixty-four bins that widen as it goes on."""
+"""Growth of clusters along a stream of any length, in 64 bins that widen as it grows."""
 
 from typing import Any
 
@@ -14,16 +14,16 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Trend:
-    """Rows, evidence and clusters per bin, and rows per bin of every cluster.
+    """Rows, evidence and clusters per bin, and rows per bin of each cluster.
 
-    All bins are equally many rows wide. When the last is full, neighbours are joined and there is
-    room again: memory does not grow with the stream, and what is kept does not depend on how it was
-    cut into batches.
+    All bins have the same width. When the last is full, neighbours are joined, which makes room
+    again. So memory does not grow with the stream, and the result does not depend on how the
+    stream was cut into batches.
 
     Attributes
     ----------
     width : int
-        Rows of a bin.
+        Rows per bin.
     n_rows : int
         Rows so far.
     evidence : ndarray of shape (BINS,)
@@ -74,7 +74,7 @@ class Trend:
         self.width *= 2
 
     def follow(self, events: list[Event]) -> None:
-        """Let clusters that were merged live on in others, and forget the dead."""
+        """Add the counts of merged clusters to the survivors, and drop those of dead clusters."""
         for event in events:
             if event.kind != "birth" and event.id in self._counts:
                 counts = self._counts.pop(event.id)
@@ -83,20 +83,20 @@ class Trend:
 
     @property
     def n_bins(self) -> int:
-        """Return how many bins have rows."""
+        """Return the number of bins with rows."""
         return -(-self.n_rows // self.width)
 
     def ends(self) -> list[int]:
-        """Return the rows seen at the end of every bin."""
+        """Return the rows seen at the end of each bin."""
         return [min((i + 1) * self.width, self.n_rows) for i in range(self.n_bins)]
 
     def counts(self, id: int) -> list[int]:
-        """Return the rows of a cluster in every bin."""
+        """Return the rows of a cluster in each bin."""
         found: list[int] = self._counts.get(id, np.zeros(BINS, np.int64)).tolist()
         return found[: self.n_bins]
 
     def arrays(self) -> Arrays:
-        """Return all as arrays, clusters in order of id."""
+        """Return everything as arrays, with clusters in order of id."""
         ids = sorted(self._counts)
         return {
             "trend.shape": np.array([self.width, self.n_rows]),
@@ -108,7 +108,7 @@ class Trend:
 
     @classmethod
     def of(cls, arrays: Arrays) -> "Trend":
-        """Return what `arrays` described; ValueError if they cannot be those of a trend."""
+        """Return the trend that `arrays` described; ValueError if they are not those of a trend."""
         n = arrays["trend.ids"].size
         for name, shape in (("evidence", (BINS,)), ("clusters", (BINS,)), ("counts", (n, BINS))):
             if arrays[f"trend.{name}"].shape != shape:
@@ -117,7 +117,7 @@ class Trend:
         trend.width, trend.n_rows = (int(x) for x in arrays["trend.shape"])
         width = trend.width
         if width < 1 or width & (width - 1) or not 0 <= trend.n_rows <= width * BINS:
-            raise ValueError(f"the array trend.shape is {width}, {trend.n_rows}")
+            raise ValueError(f"the array trend.shape is invalid: {width}, {trend.n_rows}")
         trend.evidence = arrays["trend.evidence"].copy()
         trend.clusters = arrays["trend.clusters"].copy()
         counts = arrays["trend.counts"].astype(np.int64)
@@ -126,7 +126,7 @@ class Trend:
 
 
 def recent_growth(trend: list[int], lengths: Floats) -> float | None:
-    """Return the share of the last quarter of the stream's rows, over the share of all.
+    """Return the share of the last quarter of the stream's rows, divided by the share of all.
 
     Examples
     --------

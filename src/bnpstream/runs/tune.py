@@ -1,4 +1,4 @@
-"""A grid of settings, tried on the first records of a source."""
+"""Tries a grid of settings on the first records of a source."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -26,23 +26,23 @@ from bnpstream.sources.stack import stacked
 
 PRIORS = ("dp", "nig")
 DISCOUNTS = (0.25, 0.5, 0.75)
-"""For priors that have one; that of nig is .5."""
+"""Default values for priors with a free discount; that of nig is .5."""
 
 Values = dict[str, list[Any]]
-"""From names of settings to their values; a name without any stands for the usual ones."""
+"""Names of settings with their values; a name without values stands for the defaults."""
 
 
 class Tuning(NamedTuple):
-    """What came of a grid."""
+    """Result of a grid."""
 
     options: list[ModelOptions]
-    """A point each."""
+    """Settings of each point."""
     result: GridResult
-    """Of the same points."""
+    """Scores of the same points."""
     kind: Kind
-    """Of the rows."""
+    """Kind of rows."""
     rejects: int
-    """Records among the first ones that could not be used."""
+    """Invalid records among the first ones."""
     about: dict[str, Any]
     """Source, plan, versions and time."""
 
@@ -52,7 +52,7 @@ class Tuning(NamedTuple):
         return self.options[self.result.best_index]
 
     def document(self) -> dict[str, Any]:
-        """Return all of it as JSON, points best first."""
+        """Return everything as JSON, points best first."""
         rest = self.result.table()
         names = [name for name in rest[0] if not name.startswith("param_")]
         return {
@@ -69,7 +69,7 @@ class Tuning(NamedTuple):
         }
 
     def shown(self, i: int) -> dict[str, Any]:
-        """Return the settings of a point; what is learnt from the stream says so."""
+        """Return the settings of a point; parameters learnt from the stream are marked."""
         options = self.options[i]
         learnt = list(make_prior(options).learn)
         if options.alpha is None and _has_alpha(options, self.kind):
@@ -89,14 +89,14 @@ def tune(
     Parameters
     ----------
     options : RunOptions
-        The source, and the settings that all points have in common.
+        The source, and the settings that all points share.
     values : dict
-        Settings that differ, see `options_grid`.
+        Settings that vary, see `options_grid`.
     plan : Plan
-        How they are tried.
+        How to try them.
     on_batch, on_point : callable
-        Told about every batch that is read, and about every point with how many are done and how
-        many there are.
+        Called after each batch that is read; and after each point, with the number done and the
+        number of all.
     """
     half_life = options.model.half_life
     if half_life is not None and half_life_of(half_life).by_time:
@@ -134,22 +134,22 @@ def tune(
 
 
 def options_grid(base: ModelOptions, values: Values, kind: Kind) -> list[ModelOptions]:
-    """Return a grid of settings in which no prior is there twice.
+    """Return a grid of settings without duplicate priors.
 
     Parameters
     ----------
     base : ModelOptions
-        What all points have in common.
+        Settings that all points share.
     values : dict
-        Values of "prior", "concentration", "discount", "tilt" and "alpha". Every prior gets those
-        parameters that it has.
+        Values of "prior", "concentration", "discount", "tilt" and "alpha". A prior only varies
+        the parameters that it has.
     kind : Kind
-        Of the rows: the usual values of alpha are for counts of words.
+        Kind of rows: the defaults of alpha are for word counts.
     """
     priors = values.get("prior") or list(PRIORS)
     for name in priors:
         if name not in PARAMETERS:
-            make_prior(ModelOptions(prior=name))  # says what there is
+            make_prior(ModelOptions(prior=name))  # raises for an unknown name
     for name in ("concentration", "discount", "tilt"):
         if values.get(name) and not any(name in PARAMETERS[prior] for prior in priors):
             raise OptionError(f"--{name}: none of the priors {', '.join(priors)} has a {name}")
@@ -169,17 +169,17 @@ def options_grid(base: ModelOptions, values: Values, kind: Kind) -> list[ModelOp
 
 
 def _has_alpha(options: ModelOptions, kind: Kind) -> bool:
-    """Return whether rows are modelled as counts of words over a fixed vocabulary."""
+    """Return whether rows are word counts over a fixed vocabulary."""
     return options.likelihood == "multinomial" or (kind == "counts" and options.likelihood is None)
 
 
 def _usual(values: tuple[Any, ...]) -> list[float | None]:
-    """Return values for options, where None is learnt."""
+    """Return values for options; None means learnt."""
     return [None if value == LEARN else value for value in values]
 
 
 def _parameters(prior: str, values: Values) -> Iterator[dict[str, Any]]:
-    """Yield the parameters that a prior is tried with."""
+    """Yield the parameters to try with a prior."""
     has = PARAMETERS[prior]
     tilts = (values.get("tilt") if "tilt" in has else None) or [None]
     discounts = (values.get("discount") or list(DISCOUNTS)) if "discount" in has else [None]
@@ -197,14 +197,14 @@ def _parameters(prior: str, values: Values) -> Iterator[dict[str, Any]]:
 def read_prefix(
     source: Source, options: ModelOptions, n_rows: int, on_batch: Callable[[Status], None]
 ) -> tuple[Any, int]:
-    """Return the rows that a model takes of the first batches, and how many it does not take.
+    """Return the rows of the first batches that the model accepts, and the number it rejects.
 
-    There are as many as are wanted, or somewhat more, if the source has them.
+    There are as many rows as wanted, or a few more, if the source has them.
     """
     plain = replace(options, passes=None, revisit=None, revisits=None)
     model = make_model(plain, source.schema.kind, source.schema.ngrams)
     feed = Feed(model, source, Journal(source.schema.names), source.beginning())
-    enough = Interrupts()  # signals end it at once: there is nothing to save
+    enough = Interrupts()  # signals stop it at once: there is nothing to save
     parts: list[Any] = []
 
     def after(status: Status) -> None:
@@ -216,5 +216,5 @@ def read_prefix(
 
     feed.run(Pace(min(n_rows, Pace().batch_rows)), enough, after, keep)
     if not parts:
-        raise ValueError(f"{source}: has no valid record")
+        raise ValueError(f"{source}: no valid records")
     return stacked(parts), feed.journal.n_rejects

@@ -1,4 +1,4 @@
-"""What a run takes its records for, said before the first one is read."""
+"""What a run takes its records for, reported before the first one is read."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from bnpstream.sources import Schema
 from bnpstream.sources.formats.schemas import DIFFERS
 
 SHOWN = 20
-"""Columns that are named to people."""
+"""Most columns that are named."""
 _PLAIN = {
     "Automatic": "chosen by the first rows",
     "VocabularyLikelihood": "multinomial over a growing vocabulary",
@@ -16,7 +16,7 @@ _ROLES = ("text", "counts", "vector", "id", "time")
 
 
 def understood(schema: Schema, likelihood: Likelihood) -> dict[str, Any]:
-    """Return what records are, as JSON: columns and fields, and which family describes them."""
+    """Return, as JSON, what the records are taken for: columns, fields, likelihood."""
     columns = None
     if schema.types is not None and schema.names is not None:
         columns = dict(zip(schema.names, schema.types, strict=True))
@@ -32,7 +32,7 @@ def understood(schema: Schema, likelihood: Likelihood) -> dict[str, Any]:
 
 
 def told(found: dict[str, Any]) -> str:
-    """Return what `understood` found, for people.
+    """Return the result of `understood` for people.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def told(found: dict[str, Any]) -> str:
 
 
 def warnings_of(found: dict[str, Any]) -> list[str]:
-    """Return what a person should know about columns that look like labels, and are not used."""
+    """Return warnings about unused columns that look like labels."""
     return [
         f"column {name!r} is left out, as {DIFFERS}: give --text-field or --id-field {name}, or "
         "name it in --columns"

@@ -1,4 +1,4 @@
-"""Compiling loops before they are needed: tiny streams through the real engine."""
+"""Compiles loops before they are needed, by running tiny streams through the real engine."""
 
 import csv
 import os
@@ -27,22 +27,22 @@ class Kind(NamedTuple):
 
     about: str
     seconds: int
-    """That compilation takes about, on one core, from nothing."""
+    """Approximate time to compile everything on one core."""
     write: Callable[[Path], Path]
     """Writes a small source into a folder and returns its path."""
 
 
 class Warmed(NamedTuple):
-    """What warming up one kind of streams came to."""
+    """Result of warming up one kind of stream."""
 
     kind: str
     compiled: int
-    """Loops that were compiled; all others were on disk."""
+    """Number of loops compiled; all others were cached."""
     seconds: float
 
 
 class Cache(NamedTuple):
-    """Where compiled loops are kept."""
+    """Cache of compiled loops."""
 
     folders: list[str]
     bytes: int
@@ -50,7 +50,7 @@ class Cache(NamedTuple):
 
 def _texts(folder: Path) -> Path:
     path, rng = folder / "texts.jsonl", np.random.default_rng(0)
-    n = PLAIN_TEXTS + 1100  # so many that their words are counted in compiled code, too
+    n = PLAIN_TEXTS + 1100  # enough for their words to be counted in compiled code, too
     topics = rng.integers(5, size=n)
     words = 400 * topics[:, None] + rng.zipf(1.4, size=(n, 20)) % 400
     lines = [orjson.dumps({"text": " ".join(f"word{w}" for w in row)}) for row in words.tolist()]
@@ -84,12 +84,12 @@ KINDS = {
 
 
 def cache() -> Cache:
-    """Return where compiled loops are kept, and how large they are.
+    """Return where compiled loops are cached, and the size of the cache.
 
     Raises
     ------
     OSError
-        If they cannot be kept anywhere.
+        If they cannot be cached anywhere.
     """
     try:
         folders = sorted({kept_in(loop) for loop in KEPT})
@@ -105,7 +105,7 @@ def cache() -> Cache:
 
 
 def warm_up(kinds: list[str]) -> Iterator[Warmed]:
-    """Compile the loops for some kinds of streams, yielding what each came to."""
+    """Compile the loops for some kinds of streams; yield a result for each."""
     for kind in kinds:
         began, before = time.perf_counter(), _n_compiled()
         with tempfile.TemporaryDirectory(prefix="bnpstream-warmup-") as folder:

@@ -1,4 +1,4 @@
-"""What is found out from the stream itself: base measures and priors, learnt or searched for."""
+"""Searches for base measures and priors on the first rows of a stream."""
 
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.partition import learnt_prior

@@ -1,8 +1,7 @@
-"""The paper's way to hyperparameters: a grid, tried on the first rows of the stream.
+"""The paper's method for hyperparameters: a grid, tried on the first rows of the stream.
 
-The first rows are split into a part to learn from and a part to predict. Every point of the grid
-learns the former in one pass; the point that predicts the latter best is used for the stream, from
-its first row on.
+The first rows are split into rows to learn from and rows to predict. Each point of the grid
+learns the former in one pass; the point that predicts the latter best is used for the whole stream.
 """
 
 import time
@@ -24,23 +23,23 @@ from bnpstream.search.parallel import Mapper, threads
 
 
 class Run(NamedTuple):
-    """One fit: what it differs in from others of the same estimator to the same rows."""
+    """One fit, by what distinguishes it from others of the same estimator to the same rows."""
 
     parameters: dict[str, Any]
-    """Of the estimator."""
+    """Parameters of the estimator."""
     order: int | None = None
-    """Seed of the order that the rows are learnt in; None for that in which they are."""
+    """Seed of the order in which rows are learnt; None for the given order."""
 
 
 class Point(NamedTuple):
-    """What became of a run: of a point of a grid, or of a replicate."""
+    """Result of a run: a point of a grid, or a replicate."""
 
     parameters: dict[str, Any]
-    """Of the estimator."""
+    """Parameters of the estimator."""
     scores: Floats
-    """Log predictive of every held-out row."""
+    """Log predictive of each held-out row."""
     n_clusters: int | None
-    """After the pass; None where the estimator does not say."""
+    """After the pass; None if the estimator does not have it."""
     seconds: float
 
     @property
@@ -50,33 +49,33 @@ class Point(NamedTuple):
 
     @property
     def standard_error(self) -> float:
-        """Return that of the score, over rows."""
+        """Return the standard error of the score, over rows."""
         return _error_of_sum(self.scores)
 
 
 class Lag(NamedTuple):
-    """By how much a point predicts worse than the best one."""
+    """How much worse a point predicts than the best one."""
 
     nats: float
     """Over all held-out rows, <= 0."""
     standard_error: float
-    """Over rows, of differences row by row: what all points find hard does not count."""
+    """Over rows, from differences row by row, so that rows hard for all points do not matter."""
 
 
 @dataclass(frozen=True, repr=False)
 class GridResult:
-    """What a grid search found.
+    """Result of a grid search.
 
     Parameters
     ----------
     estimator : estimator
-        As it was given.
+        The estimator as given.
     points : list of Point
         In the order of the grid.
     n_train : int
-        Rows that every point learnt from.
+        Rows that each point learnt from.
     n_tokens : int or None
-        Words of the held-out rows; None where rows are no documents.
+        Words in the held-out rows; None if rows are not documents.
     """
 
     estimator: Any
@@ -86,12 +85,12 @@ class GridResult:
 
     @property
     def n_held_out(self) -> int:
-        """Return the rows that every point was judged by."""
+        """Return the number of rows on which points were scored."""
         return int(self.points[0].scores.size)
 
     @cached_property
     def best_index(self) -> int:
-        """Return the position of the best point in `points`; of equal ones the first is."""
+        """Return the position of the best point in `points`; the first in a tie."""
         return int(np.argmax([point.score for point in self.points]))
 
     @property
@@ -101,7 +100,7 @@ class GridResult:
 
     @property
     def best_estimator(self) -> Any:
-        """Return an estimator with the best parameters that has seen no row so far."""
+        """Return a new estimator with the best parameters."""
         return _with(self.estimator, self.best.parameters)
 
     def order(self) -> list[int]:
@@ -114,7 +113,7 @@ class GridResult:
         return Lag(float(behind.sum()), _error_of_sum(behind))
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a record a point, best first: ``pandas.DataFrame(result.table())``."""
+        """Return one record per point, best first: ``pandas.DataFrame(result.table())``."""
         records = []
         for point in (self.points[i] for i in self.order()):
             lag = self.lag(point)
@@ -150,39 +149,39 @@ def grid_search(
     on_point: Callable[[Point, int, int], None] | None = None,
     mapper: Mapper | None = None,
 ) -> GridResult:
-    """Try parameters on the first rows of a stream; judge them by rows they did not learn from.
+    """Try parameters on the first rows of a stream; score them on rows they did not learn from.
 
-    Every point is one `fit` of the rows to learn from, then `score_samples` of the held-out ones.
+    Each point is one `fit` to the rows to learn from, and one `score_samples` of the held-out ones.
 
     Parameters
     ----------
     estimator : estimator
-        What is tuned: a `StreamingMixture`, or anything of scikit-learn's with `score_samples`.
+        The estimator to tune: a `StreamingMixture`, or any of scikit-learn's with `score_samples`.
     X : array-like, sparse, data frame or list of documents
-        The stream; only its first `n_prefix` rows are looked at.
+        The stream; only its first `n_prefix` rows are used.
     param_grid : dict, or list of dicts, from names of parameters to lists of values
-        In the form of scikit-learn's ``ParameterGrid``. Default `paper_grid`, for counts of words.
+        In the form of scikit-learn's ``ParameterGrid``. Default `paper_grid`, for word counts.
     n_prefix : int
         Rows to use.
     held_out : float
-        Their share that is predicted.
+        Share of these rows to hold out and predict.
     seed : int, optional
-        By default the last rows are held out, as a stream is predicted from its past. With a seed
-        rows anywhere among the first ones are, as in the paper: for a stream that does not drift,
-        or that is sorted. Those to learn from stay in order.
+        By default the last rows are held out, because a stream is predicted from its past. With a
+        seed, rows are held out at random, as in the paper: for a stream without drift, or a sorted
+        one. The rows to learn from stay in order.
     n_jobs : int, optional
-        Points at a time, in threads (`mapping.threads`). Results do not depend on it, to the last
-        bit.
+        Points to try in parallel, in threads (`mapping.threads`). Results do not depend on it, to
+        the last bit.
     on_point : callable, optional
-        Called with every point in order, how many are done, and how many there are.
+        Called with each point in order, the number done, and the number of all.
     mapper : callable, optional
-        Where the points are tried, instead of in `n_jobs` threads:
-        ``bnpstream.distributed.grid_search`` does it on a cluster.
+        Tries the points elsewhere than in `n_jobs` threads; ``bnpstream.distributed.grid_search``
+        does so on a cluster.
 
     Returns
     -------
     result : GridResult
-        All points, and the best one as an estimator that is ready for the stream.
+        All points, and the best one as an estimator ready for the stream.
 
     Examples
     --------
@@ -200,7 +199,7 @@ def grid_search(
     >>> result.best_estimator.fit(stream).n_samples_seen_
     400
     """
-    from sklearn.model_selection import ParameterGrid  # here, as it takes long to import
+    from sklearn.model_selection import ParameterGrid  # here, as it is slow to import
 
     _require_scores(estimator)
     grid = list(ParameterGrid(paper_grid() if param_grid is None else param_grid))
@@ -276,12 +275,12 @@ def _require_scores(estimator: Any) -> None:
 
 
 def split(X: Any, n_prefix: int, held_out: float, seed: int | None = None) -> tuple[Any, Any]:
-    """Return the first rows in two parts: to learn from, and to be predicted; both in order."""
+    """Return the first rows in two parts, to learn from and to predict, both in order."""
     n = min(n_prefix, _n_rows(X))
     if n < 2:
         raise ValueError(
-            f"the first {n} rows are too few to tune by: one is needed to learn from and one to "
-            "predict; give more, or a larger n_prefix"
+            f"{n} rows are too few for tuning: one is needed to learn from and one to predict; "
+            "give more, or a larger n_prefix"
         )
     if not 0.0 < held_out < 1.0:
         raise ValueError(f"held_out must be a share in (0, 1), got {held_out!r}")
@@ -293,7 +292,7 @@ def split(X: Any, n_prefix: int, held_out: float, seed: int | None = None) -> tu
 
 
 def _try(run: Run, estimator: Any, train: Any, rest: Any) -> tuple[Point, int | None]:
-    """Return what becomes of a run, and how many words it predicted if it models words."""
+    """Return the result of a run, and the number of words predicted if it models words."""
     parameters = run.parameters
     if run.order is not None:
         train = _take(train, np.random.default_rng(run.order).permutation(_n_rows(train)))
@@ -313,7 +312,7 @@ def _try(run: Run, estimator: Any, train: Any, rest: Any) -> tuple[Point, int | 
 
 
 def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
-    """Return an unfitted copy that shares nothing with any other."""
+    """Return an unfitted copy that shares nothing with others."""
     own = {name: clone(value, safe=False) for name, value in parameters.items()}
     return clone(estimator).set_params(**own)
 
@@ -334,7 +333,7 @@ def _take(X: Any, chosen: NDArray[np.intp]) -> Any:
 
 
 def _n_tokens(model: Any, rows: Any) -> int | None:
-    """Return the words of documents; None where rows are modelled as something else."""
+    """Return the number of words in documents; None if rows are modelled as something else."""
     likelihood = getattr(model, "likelihood_", None)
     found: int | None = None if likelihood is None else likelihood.n_tokens(rows)
     return found

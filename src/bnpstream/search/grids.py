@@ -1,8 +1,8 @@
-"""Grids of priors and base measures, each prior once.
+"""Grids of priors and base measures without duplicates.
 
 The paper searches a in {1, 10, 100, 1000} and tau in {.1, 1, 10, 100, 1000}. Only a tau^sigma
-matters, (a, tau) and (a c^-sigma, c tau) being the same prior: of these 20 points the normalized
-inverse Gaussian process has 11, the Dirichlet process 4.
+matters, because (a, tau) and (a c^-sigma, c tau) are the same prior: of these 20 points the
+normalized inverse Gaussian process has 11, the Dirichlet process 4.
 """
 
 import math
@@ -19,9 +19,9 @@ T = TypeVar("T")
 CONCENTRATIONS: tuple[float | Literal["learn"], ...] = (1.0, 10.0, 100.0, 1000.0, "learn")
 TILTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHAS: tuple[float | Literal["learn"], ...] = (0.02, 0.05, 0.1, 0.2, 0.5, "learn")
-"""About those that the paper used, .1 and .5; short texts ask for less."""
+"""Near the paper's values, .1 and .5; short texts need less."""
 EQUAL = 1e-9
-"""Relative difference below which two strengths are one: powers of tau are rounded."""
+"""Relative difference below which two strengths are equal, because powers of tau are rounded."""
 
 
 def paper_grid(
@@ -37,7 +37,7 @@ def paper_grid(
     discounts : sequence of float
         sigma: 0 is the Dirichlet process, .5 the normalized inverse Gaussian process.
     alphas : sequence of float or "learn", or None
-        Base measures of counts of words; None leaves the likelihood to the estimator.
+        Base measures of word counts; None leaves the likelihood to the estimator.
     concentrations : sequence of float or "learn"
         a. The paper does not learn it.
     tilts : sequence of float
@@ -84,12 +84,12 @@ def strengths(
 
 
 def distinct(values: Iterable[T], prior_of: Callable[[T], Any] = lambda value: value) -> list[T]:
-    """Return values in order without those whose prior an earlier one has.
+    """Return values in order, without those whose prior an earlier one has.
 
     Parameters
     ----------
     values : iterable
-        Priors, or anything that has one.
+        Priors, or anything with a prior.
     prior_of : callable
         Returns the prior of a value.
 
@@ -111,7 +111,7 @@ def distinct(values: Iterable[T], prior_of: Callable[[T], Any] = lambda value: v
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two priors are the same, by the law above or as they are written."""
+    """Return whether two priors are the same, by the law above or as written."""
     if not (isinstance(one, GeneralizedGamma) and isinstance(other, GeneralizedGamma)):
         return bool(one == other)
     ways = [(p.discount, p.learn, p.auxiliary, p.cluster_count) for p in (one, other)]

@@ -6,16 +6,16 @@ from typing import Any
 from sklearn.utils.parallel import Parallel, delayed
 
 Mapper = Callable[..., Generator[Any, None, None]]
-"""``mapper(function, items, *shared)`` yields function(item, *shared) of every item, in order."""
+"""``mapper(function, items, *shared)`` yields function(item, *shared) for each item, in order."""
 
 
 def threads(n_jobs: int | None) -> Mapper:
-    """Return a mapper that works in threads: compiled loops let go of the interpreter's lock.
+    """Return a mapper that works in threads; compiled loops release the interpreter's lock.
 
     Parameters
     ----------
     n_jobs : int or None
-        Items at a time: -1 for all cores, None for one. ``joblib.parallel_config`` chooses
+        Items in parallel: -1 for all cores, None for one. ``joblib.parallel_config`` chooses
         processes.
 
     Examples

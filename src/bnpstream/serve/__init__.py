@@ -1,4 +1,4 @@
-"""A run that is watched while it grows: a live page, an API and metrics.
+"""Watch a run while it grows: a live page, an API and metrics.
 
 Needs the extra ``bnpstream[serve]``.
 """

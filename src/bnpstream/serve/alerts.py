@@ -1,4 +1,4 @@
-"""Alerts: a young cluster that has grown large, a stream that has become new to the model."""
+"""Alerts: a young cluster has grown large, or the novelty of the stream has risen."""
 
 import sys
 import time
@@ -17,9 +17,9 @@ from bnpstream.runs.options import SECONDS, OptionError, half_life_of
 from bnpstream.serve.watch import Birth, Snapshot, Watch
 
 HISTORY, LEAST = 1000, 60
-"""Moments whose novelty is remembered, and how many there have to be before any alert."""
+"""Points of the trace whose novelty is kept, and the least number needed before any alert."""
 IN_A_ROW = 5
-"""Moments that have to be out of the usual, so that one of them is no alert."""
+"""Points above the usual novelty that make an alert; a single one does not."""
 TRIES, TIMEOUT = 3, 5.0
 
 
@@ -28,30 +28,30 @@ class AlertOptions:
     """When to alert, and where to."""
 
     size: float | None = None
-    """Rows that a cluster has to have, within `within` of its birth."""
+    """Rows that a cluster must reach within `within` of its birth."""
     within: str = "1d"
     novelty: float | None = None
-    """Quantile of the stream's own novelty."""
+    """Quantile of the stream's own past novelty."""
     webhook: str | None = None
 
     def __post_init__(self) -> None:
         if self.within[-1:] not in SECONDS:
-            raise OptionError(f"--alert-within is {self.within!r}: give a time, as 90s, 30m or 1d")
-        if self.novelty is not None and not 0.0 < self.novelty < 1.0:
-            raise OptionError(f"--alert-novelty is {self.novelty}: give a quantile, as 0.99")
-        if self.webhook is not None and urlsplit(self.webhook).scheme not in ("http", "https"):
             raise OptionError(
-                f"--webhook is {self.webhook!r}: give an address, http:// or https://"
+                f"--alert-within is {self.within!r}: give a time, such as 90s, 30m or 1d"
             )
+        if self.novelty is not None and not 0.0 < self.novelty < 1.0:
+            raise OptionError(f"--alert-novelty is {self.novelty}: give a quantile, such as 0.99")
+        if self.webhook is not None and urlsplit(self.webhook).scheme not in ("http", "https"):
+            raise OptionError(f"--webhook is {self.webhook!r}: give a URL, http:// or https://")
 
     @property
     def seconds(self) -> float:
-        """Return the time within which a cluster has to grow."""
+        """Return the time within which a cluster must reach its size."""
         return half_life_of(self.within).value
 
 
 class Alerts:
-    """Watches for what is worth an alert; clusters that were there before are not.
+    """Looks for new clusters and novelty worth an alert; ignores clusters that existed before.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class Alerts:
         self._moved = 0.0
 
     def births(self, births: list[Birth], now: float) -> None:
-        """Take note of clusters that were born."""
+        """Record clusters that were born."""
         if self.options.size is not None:
             self._born |= {birth.id: now for birth in births}
 
     def grown(self, snapshot: Snapshot, now: float) -> list[dict[str, Any]]:
-        """Return an alert for every young cluster that has become large."""
+        """Return an alert for every young cluster that has grown large."""
         found = []
         limit = self.options.seconds
         self._born = {id: born for id, born in self._born.items() if now - born <= limit}
@@ -92,7 +92,7 @@ class Alerts:
         return found
 
     def strange(self, watch: Watch) -> list[dict[str, Any]]:
-        """Return an alert if the novelty of the stream has left its own quantile."""
+        """Return an alert if the novelty of the stream has exceeded its quantile."""
         point = watch.points[-1] if watch.points else None
         quantile = self.options.novelty
         if quantile is None or point is None or point.novelty is None or point.time <= self._moved:
@@ -107,7 +107,7 @@ class Alerts:
         return [{"alert": "novelty", **about}]
 
     def send(self, alert: dict[str, Any]) -> None:
-        """Write an alert to standard output, a line, and post it if an address was given."""
+        """Write an alert as a line to standard output, and post it to the webhook, if any."""
         data = orjson.dumps(alert)
         sys.stdout.buffer.write(data + b"\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What programs ask: clusters, topics and lineage; where records belong."""
+"""The API for programs: clusters, topics, lineage and predictions."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from bnpstream.serve.records import JsonRecords
 from bnpstream.serve.watch import Snapshot, Watch
 
 MOST_ROWS = 1000
-"""Records of a request."""
+"""Most records in a request."""
 LISTED = 1000
-"""Clusters or events of an answer, unless more or fewer are asked for."""
+"""Clusters or events in an answer, unless the request says otherwise."""
 MOST_LISTED = 10_000
 PATIENCE = 30.0
-"""Seconds that a body, or an answer, may take."""
+"""Seconds allowed for a request body or an answer."""
 MOST_WAITING = 64
-"""Requests that may wait for their turn: beyond that, they are told to come again."""
+"""Requests that may wait for their turn; any more are told to come again."""
 
 T = TypeVar("T")
 
@@ -37,12 +37,12 @@ class RefusedError(Exception):
 
 
 class Answers:
-    """Answers by the last checkpoint, one request after the other, beside the event loop.
+    """Answers from the last checkpoint, one request at a time, outside the event loop.
 
     Parameters
     ----------
     watch : Watch
-        Has the checkpoint.
+        Provides the checkpoint.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -51,20 +51,20 @@ class Answers:
         self._waiting = 0
         self._records: tuple[str, JsonRecords] | None = None
         self.warm = ""
-        """The checkpoint whose loops were tried."""
+        """The checkpoint whose loops have been compiled."""
 
     def close(self) -> None:
-        """Let the worker go."""
+        """Shut down the worker."""
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def snapshot(self) -> Snapshot:
-        """Return the last checkpoint; 503 if there is none so far."""
+        """Return the last checkpoint; 503 if there is none yet."""
         if self._watch.snapshot is None:
-            raise RefusedError(503, f"{self._watch.problem}: ask again later")
+            raise RefusedError(503, f"{self._watch.problem}: try again later")
         return self._watch.snapshot
 
     def clusters(self, request: Request) -> Response:
-        """List clusters, the heaviest first."""
+        """List clusters, largest first."""
         snapshot = self.snapshot()
         about = snapshot.about
         top, topic = _whole(request, "top", LISTED), _whole(request, "topic", None)
@@ -78,16 +78,16 @@ class Answers:
         for one in snapshot.about.clusters:
             if one.id == id:
                 return answer(_stamped(snapshot, cluster=document_of(one, snapshot.about.kind)))
-        raise RefusedError(404, f"there is no cluster {id}: /lineage?id={id} has what became of it")
+        raise RefusedError(404, f"no cluster {id} now: see /lineage?id={id}")
 
     def topics(self, request: Request) -> Response:
-        """List topics, the heaviest first."""
+        """List topics, largest first."""
         snapshot = self.snapshot()
         found = [document_of(one, snapshot.about.kind) for one in snapshot.about.topics]
         return answer(_stamped(snapshot, topics=found))
 
     def lineage(self, request: Request) -> Response:
-        """List what became of clusters and topics, after a row, of one cluster or of all."""
+        """List the events of one cluster, or of all clusters and topics, after a row."""
         snapshot = self.snapshot()
         id, after = _whole(request, "id", None), _whole(request, "after", None)
         limit = _whole(request, "limit", LISTED)
@@ -104,11 +104,11 @@ class Answers:
         return answer(_stamped(snapshot, n_events=len(events), events=listed))
 
     async def predict(self, request: Request) -> Response:
-        """Say where records belong."""
+        """Return the cluster of each record."""
         return await self._answered(request, "all")
 
     async def novelty(self, request: Request) -> Response:
-        """Say how new records are: the probability that each is of no cluster so far."""
+        """Return the novelty of each record: the probability that it belongs to a new cluster."""
         return await self._answered(request, "novelty")
 
     async def _answered(self, request: Request, what: Literal["all", "novelty"]) -> Response:
@@ -120,9 +120,9 @@ class Answers:
         return answer(_stamped(snapshot, answers=found))
 
     async def beside(self, work: Callable[[], T]) -> T:
-        """Have the worker do something; 503 if too many wait or it takes too long."""
+        """Run something in the worker; 503 if too many requests wait or it takes too long."""
         if self._waiting >= MOST_WAITING:
-            raise RefusedError(503, "too many requests wait: ask again in a second")
+            raise RefusedError(503, "too many requests are waiting: try again in a second")
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
@@ -133,7 +133,7 @@ class Answers:
             self._waiting -= 1
 
     def _predicted(self, snapshot: Snapshot, values: list[Any]) -> list[dict[str, Any]]:
-        """Return an answer for every record, in order."""
+        """Return an answer for each record, in order."""
         if self._records is None or self._records[0] != snapshot.version:
             self._records = snapshot.version, JsonRecords(snapshot.run.schema)
         found: dict[int, dict[str, Any]] = {}
@@ -145,7 +145,7 @@ class Answers:
         return [found[i] for i in range(len(values))]
 
     async def warm_up(self) -> None:
-        """Answer once, so that loops are compiled before anybody waits for them."""
+        """Answer once, so that no request has to wait for loops to compile."""
         snapshot = self._watch.snapshot
         if snapshot is not None and self.warm != snapshot.version:
             loop = asyncio.get_running_loop()
@@ -155,24 +155,24 @@ class Answers:
 
 
 async def records_of(request: Request) -> list[Any]:
-    """Return the records of a body, {"records": [...]}; what is wrong is refused."""
+    """Return the records of a request body, {"records": [...]}; refuse any other body."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RefusedError(415, "send JSON, with content-type: application/json")
     try:
         body = await asyncio.wait_for(request.body(), PATIENCE)
     except TimeoutError:
-        raise RefusedError(408, f"the body did not come within {PATIENCE:g} s") from None
+        raise RefusedError(408, f"the body did not arrive within {PATIENCE:g} s") from None
     except TooLargeError:
-        raise RefusedError(413, f"the body is longer than {MOST_BYTES} bytes") from None
+        raise RefusedError(413, f"the body is larger than {MOST_BYTES} bytes") from None
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise RefusedError(400, f"not JSON: {error}") from None
     values = document.get("records") if isinstance(document, dict) else None
     if not isinstance(values, list):
-        raise RefusedError(400, 'send {"records": [...]}: a list of records')
+        raise RefusedError(400, 'send {"records": [...]}, a list of records')
     if not 1 <= len(values) <= MOST_ROWS:
-        raise RefusedError(400, f"there are {len(values)} records: send 1 to {MOST_ROWS}")
+        raise RefusedError(400, f"got {len(values)} records: send 1 to {MOST_ROWS}")
     return values
 
 
@@ -182,12 +182,12 @@ def _document(one: Prediction) -> dict[str, Any]:
 
 
 def _stamped(snapshot: Snapshot, **document: Any) -> dict[str, Any]:
-    """Return a document that says by which checkpoint it was made."""
+    """Return a document with the version and row count of its checkpoint."""
     return {"version": snapshot.version, "rows": snapshot.about.rows, **document}
 
 
 def _whole(request: Request, name: str, default: int | None) -> int | None:
-    """Return a parameter that is a whole number."""
+    """Return a query parameter that must be a whole number."""
     text = request.query_params.get(name)
     if text is None:
         return default

@@ -1,4 +1,4 @@
-"""The server: what is asked under which path, and the task that watches the run."""
+"""The server: its routes, and the task that watches the run."""
 
 import asyncio
 import signal
@@ -34,20 +34,20 @@ from bnpstream.serve.watch import Watch
 from bnpstream.storage import RunError
 
 LOOK_SECONDS = 1.0
-"""Between two looks at the run directory."""
+"""Seconds between two looks at the run directory."""
 MOST_STREAMS = 200
-"""Pages that may be open at a time."""
+"""Most pages that may be open at a time."""
 MOST_CONNECTIONS = 512
 ACK_SECONDS = 0.2
-"""Between two looks for a checkpoint that somebody waits for."""
+"""Seconds between two looks for a checkpoint that a request waits for."""
 SHOWN_BIRTHS = 20
-"""New clusters that a page is told of at a time."""
+"""Most new clusters reported to a page at a time."""
 TYPES = {"style.css": "text/css", "script.js": "text/javascript"}
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What a user says about a server."""
+    """Options of a server."""
 
     host: str = "127.0.0.1"
     port: int = 8765
@@ -66,14 +66,14 @@ class ServeOptions:
 
 
 class Service:
-    """All that answers requests about one run.
+    """Handles all requests about one run.
 
     Parameters
     ----------
     folder : Path
         The run directory.
     options : ServeOptions
-        What the user says.
+        The user's options.
     """
 
     def __init__(self, folder: Path, options: ServeOptions) -> None:
@@ -85,7 +85,7 @@ class Service:
         self.inbox = Inbox(folder) if options.learn else None
         self.learner: Learner | None = None
         self.failure = ""
-        """Why the server had to end."""
+        """Why the server had to stop."""
         self._told: dict[str, Any] = {}
 
     def app(self) -> Guard:
@@ -118,14 +118,14 @@ class Service:
             lifespan=self._lifespan,
             exception_handlers={
                 RefusedError: lambda request, error: error.response,
-                TooLargeError: lambda request, error: problem(413, "the body is too long"),
+                TooLargeError: lambda request, error: problem(413, "the body is too large"),
                 HTTPException: _http_problem,
             },
         )
         return Guard(made, self.options.token, log=self.options.log_json)
 
     def _route(self, path: str, handle: Callable[[Request], Any], method: str = "GET") -> Route:
-        """Return a route whose requests are counted; those that compute do so beside the loop."""
+        """Return a route that counts its requests; slow handlers run outside the event loop."""
 
         async def counted(request: Request) -> Response:
             began, status = time.perf_counter(), 500
@@ -152,7 +152,7 @@ class Service:
         is_topic = request.url.path.rpartition("/")[2].startswith("topic")
         page = (self.pages.topic if is_topic else self.pages.cluster)(snapshot, id)
         if page is None:
-            raise RefusedError(404, f"there is no {'topic' if is_topic else 'cluster'} {id}")
+            raise RefusedError(404, f"no {'topic' if is_topic else 'cluster'} {id}")
         return HTMLResponse(page)
 
     def _search(self, request: Request) -> Response:
@@ -179,9 +179,9 @@ class Service:
 
     async def _readyz(self, request: Request) -> Response:
         if self.watch.snapshot is None:
-            return problem(503, self.watch.problem or "no checkpoint was loaded so far")
+            return problem(503, self.watch.problem or "no checkpoint has been loaded yet")
         if self.options.api and not self.answers.warm:
-            return problem(503, "the first answer is being prepared")
+            return problem(503, "getting ready for the first answer")
         return answer({"state": "ready"})
 
     def _metrics(self, request: Request) -> Response:
@@ -211,7 +211,7 @@ class Service:
         return answer(document, 200 if is_in else 202)
 
     async def _until_saved(self, behind: int) -> bool:
-        """Wait until a checkpoint has so many records; return whether that was in time."""
+        """Wait until a checkpoint has this many records; return whether one did in time."""
         until = time.monotonic() + PATIENCE
         while await asyncio.to_thread(self.watch.records_saved) < behind:
             if time.monotonic() > until:
@@ -235,15 +235,15 @@ class Service:
                 await asyncio.to_thread(self.learner.stop)
 
     async def _follow(self) -> None:
-        """Look at the run directory again and again, and tell what is new."""
+        """Look at the run directory again and again, and publish what is new."""
         while True:
             if self.learner is not None and self.learner.ended is not None:
-                self.failure = f"the process that learns has ended, with {self.learner.ended}"
+                self.failure = f"the learning process exited with status {self.learner.ended}"
                 signal.raise_signal(signal.SIGTERM)
                 return
             try:
                 await self._look()
-            except Exception:  # a dashboard goes on: the next look may be luckier
+            except Exception:  # a dashboard goes on: the next look may succeed
                 traceback.print_exc(file=sys.stderr)
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -278,14 +278,14 @@ async def _http_problem(request: Request, error: Exception) -> Response:
 
 
 class Server(uvicorn.Server):
-    """A server that ends its event streams before it waits for requests to end.
+    """A server that closes its event streams before it waits for other requests.
 
     Parameters
     ----------
     service : Service
-        What answers.
+        The application to serve.
     started : callable
-        Told the address, once there is one.
+        Called with the address once the server listens.
     """
 
     def __init__(self, service: Service, started: Callable[[str], None]) -> None:
@@ -307,13 +307,13 @@ class Server(uvicorn.Server):
         )
 
     async def startup(self, sockets: Any = None) -> None:
-        """Begin to listen, and say where."""
+        """Start to listen, and report the address."""
         await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._tell(f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/")
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """End."""
+        """Shut down."""
         self._service.hub.close()
         await super().shutdown(sockets)

@@ -1,4 +1,4 @@
-"""Server-sent events: what a page is told while it is open."""
+"""Server-sent events: what an open page is told."""
 
 import asyncio
 import time
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import orjson
 
 KEPT = 256
-"""Events that a page which lost its connection can still get."""
+"""Events kept for pages that have lost their connection."""
 THROTTLE = 1.0
-"""Seconds between two messages to a page, at least."""
+"""Least seconds between two messages to a page."""
 ALIVE = 15.0
-"""Seconds after which a page is told that nothing happened."""
+"""Seconds of silence after which a page is sent a sign of life."""
 RETRY = 2000
-"""Milliseconds after which a page connects again."""
+"""Milliseconds after which a page reconnects."""
 
 
 class Event(NamedTuple):
-    """Something to tell."""
+    """An event to send."""
 
     number: int
     name: str
@@ -27,7 +27,7 @@ class Event(NamedTuple):
 
 
 class Hub:
-    """Keeps the last events; every page reads them at its own pace, so none can hold up others."""
+    """Keeps the last events; pages read at their own pace, so that none delays the others."""
 
     def __init__(self) -> None:
         self._epoch = f"{time.time_ns():x}"
@@ -39,7 +39,7 @@ class Hub:
         self.n_streams = 0
 
     def publish(self, name: str, document: Any) -> None:
-        """Tell all pages."""
+        """Send an event to all pages."""
         self._number += 1
         event = Event(self._number, name, orjson.dumps(document))
         self._kept.append(event)
@@ -53,7 +53,7 @@ class Hub:
         self._news.set()
 
     async def stream(self, last_id: str | None) -> AsyncIterator[bytes]:
-        """Yield events as they come, after the one that a page saw last."""
+        """Yield events as they come, starting after the last one that the page saw."""
         seen = self._seen(last_id)
         self.n_streams += 1
         try:
@@ -73,13 +73,13 @@ class Hub:
             self.n_streams -= 1
 
     def _seen(self, last_id: str | None) -> int:
-        """Return the number of the event that a page saw last; -1 if it has to begin anew."""
+        """Return the number of the last event that a page saw; -1 if it must start anew."""
         epoch, _, number = (last_id or "").partition("-")
         known = epoch == self._epoch and number.isdecimal() and int(number) <= self._number
         return int(number) if known else -1
 
     def _after(self, seen: int) -> bytes:
-        """Return the events after one: of those that replace each other, the last."""
+        """Return the events after one; of events that replace each other, only the last."""
         if seen < self._number - len(self._kept):
             found = sorted(self._latest.values())
         else:

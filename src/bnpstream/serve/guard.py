@@ -1,4 +1,4 @@
-"""Who may ask, and for how much: checked before anything else looks at a request."""
+"""Checks on every request, before anything else looks at it: token, host, size."""
 
 import binascii
 import hmac
@@ -15,9 +15,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 4 << 20
-"""Of the body of a request."""
+"""Largest request body, in bytes."""
 OPEN = ("/healthz", "/readyz")
-"""Paths that need no token: they say nothing about the data."""
+"""Paths that need no token: they reveal nothing about the data."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host can be reached from this machine only.
+    """Return whether a host can be reached only from this machine.
 
     Examples
     --------
@@ -48,16 +48,16 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Lets requests through that may be answered.
+    """Passes on the requests that are allowed, and refuses the others.
 
     Parameters
     ----------
     app : ASGI application
-        What answers.
+        The application behind it.
     token : str or None
-        What a request has to know, as "Authorization: Bearer TOKEN" or as the password that a
-        browser asks for. Without one, only requests that name this machine are answered: a page of
-        somebody else cannot have the browser ask under its own name.
+        Secret that requests must send, as "Authorization: Bearer TOKEN" or as the password that
+        a browser asks for. Without a token, only requests addressed to this machine are
+        answered, so that a page of another site cannot read the data through the browser.
     log : bool
         Write a line of JSON for every request to standard error.
     """
@@ -97,16 +97,16 @@ class Guard:
         headers = Headers(scope=scope)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > MOST_BYTES:
-            return problem(413, f"the body has {length} bytes, and {MOST_BYTES} are the most")
+            return problem(413, f"the body has {length} bytes; at most {MOST_BYTES} are allowed")
         if self._digest is None:
             host = headers.get("host", "")
             name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
             if not is_loopback(name.strip("[]")):
                 return problem(
-                    421, "without --token, only requests to localhost are answered, by that name"
+                    421, "without --token, only requests addressed to localhost are answered"
                 )
         elif scope["path"] not in OPEN and not self._knows(headers.get("authorization", "")):
-            refused = problem(401, "give the token: Authorization: Bearer TOKEN")
+            refused = problem(401, "send the token: Authorization: Bearer TOKEN")
             refused.headers["www-authenticate"] = (
                 'Basic realm="bnpstream: the token is the password"'
             )
@@ -114,7 +114,7 @@ class Guard:
         return None
 
     def _knows(self, authorization: str) -> bool:
-        """Return whether a request knows the token; it takes as long if it does not."""
+        """Return whether a request has the token; compares in constant time."""
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() == "basic":
             try:
@@ -140,11 +140,11 @@ class Guard:
 
 
 class TooLargeError(Exception):
-    """A body is larger than it said it would be."""
+    """A body is larger than allowed."""
 
 
 def _limited(receive: Receive) -> Receive:
-    """Return what receives at most so many bytes."""
+    """Return a `receive` that stops after the largest size allowed."""
     n_bytes = 0
 
     async def limited() -> Message:
@@ -164,5 +164,5 @@ def answer(document: Any, status: int = 200) -> Response:
 
 
 def problem(status: int, message: str) -> Response:
-    """Return what is wrong, and what to do."""
+    """Return an error as JSON: what is wrong, and what to do."""
     return answer({"error": message}, status)

@@ -1,4 +1,4 @@
-"""The log that records to learn are appended to: on disk before anybody is told so."""
+"""The log of records to learn: they are on disk before they are acknowledged."""
 
 import fcntl
 import os
@@ -15,28 +15,28 @@ from bnpstream.storage.files import disk_errors, open_own, sync_folder
 
 NAME = "inbox.jsonl"
 MOST_RECORD_BYTES = 1 << 20
-"""A longer line would be rejected when it is read."""
+"""A longer line would be rejected on reading."""
 REMEMBERED = 1_000_000
-"""Ids, the last ones: a record that is sent again is known by them."""
+"""Number of ids remembered, to recognise records that are sent again."""
 
 
 class Logged(NamedTuple):
-    """What became of records."""
+    """What happened to records."""
 
     new: int
     known: int
-    """Sent before: they are not learnt twice."""
+    """Records known from before; they are not learnt twice."""
     behind: int
-    """Records of the log up to the last of them."""
+    """Records in the log, up to the last of these."""
 
 
 class Inbox:
-    """Appends records to the log of a run; one process only.
+    """Appends records to the log of a run; one process at a time.
 
     Parameters
     ----------
     folder : Path
-        The run directory, which may not be there so far.
+        The run directory; it need not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,7 +49,7 @@ class Inbox:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
-            raise RunError(f"{self.path}: another server appends to it: end that one") from None
+            raise RunError(f"{self.path}: another server writes to it: stop that one") from None
         sync_folder(folder)
         self._lock, self._is_torn = Lock(), False
         self.n_records = 0
@@ -57,10 +57,10 @@ class Inbox:
         self._read()
 
     def _read(self) -> None:
-        """Take in what the log has; a line that a crash has left unfinished is ended.
+        """Read the ids in the log, and end a line that a crash has left unfinished.
 
-        It was not acknowledged, and becomes a reject. It is not cut away: a learner that has read
-        it would take the log for another one.
+        That line was not acknowledged, and becomes a reject. It is not cut away: to a learner
+        that has read it, the log would look like a different one.
         """
         with self.path.open("rb") as file:
             for line in file:
@@ -78,7 +78,7 @@ class Inbox:
             del self._places[next(iter(self._places))]
 
     def append(self, values: list[Any]) -> Logged:
-        """Append records whose ids are new, and bring them to the disk."""
+        """Append records with new ids, and flush them to disk."""
         ids = [_id_of(value, i) for i, value in enumerate(values)]
         with self._lock:
             fresh: dict[bytes, bytes] = {}
@@ -95,19 +95,19 @@ class Inbox:
     def _write(self, lines: bytes) -> None:
         data = b"\n" + lines if self._is_torn else lines
         with disk_errors(self.path):
-            self._is_torn = True  # until all of it is there
+            self._is_torn = True  # until all of it is written
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
         self._is_torn = False
 
     def close(self) -> None:
-        """Let others append."""
+        """Release the log."""
         os.close(self._file)
 
 
 def check_run(folder: Path) -> None:
-    """Raise RunError if a run learns from something else."""
+    """Raise RunError if a run learns from anything but requests."""
     if not is_run(folder):
         return
     config = read_config(folder)
@@ -115,19 +115,19 @@ def check_run(folder: Path) -> None:
     paths = config["source"]["paths"]
     if paths != [str((folder / NAME).resolve())]:
         raise RunError(
-            f"{folder}: reads {', '.join(map(str, paths))}: --learn is for runs that learn from "
-            "requests alone: name another directory, which is made"
+            f"{folder}: reads {', '.join(map(str, paths))}, but --learn needs a run that learns "
+            "from requests alone: name a new directory"
         )
 
 
 def _id_of(value: Any, place: int) -> bytes:
-    """Return what tells a record from others."""
+    """Return the id of a record."""
     id = value.get("id") if isinstance(value, dict) else None
     if type(id) not in (str, int):
         raise RefusedError(
-            400, f'record {place}: give an object with an "id", a string or a whole number: by it '
-            "a record that is sent again is known"
+            400, f'record {place}: give an object with an "id", a string or a whole number, which '
+            "identifies a record that is sent again"
         )  # fmt: skip
     if len(orjson.dumps(value)) >= MOST_RECORD_BYTES:
-        raise RefusedError(413, f"record {place}: is longer than {MOST_RECORD_BYTES} bytes")
+        raise RefusedError(413, f"record {place}: larger than {MOST_RECORD_BYTES} bytes")
     return orjson.dumps(id)

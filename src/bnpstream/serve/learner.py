@@ -1,4 +1,4 @@
-"""The process that learns what is posted: it follows the log, and holds the lock of the run."""
+"""The process that learns posted records: it follows the log and holds the lock of the run."""
 
 import os
 import signal
@@ -15,18 +15,18 @@ from bnpstream.sources import Options
 from bnpstream.storage import is_run
 
 CHECKPOINT_SECONDS = 2.0
-"""Between two checkpoints: those who asked for one wait so long."""
+"""Seconds between two checkpoints, the longest that a request waits for one."""
 PATIENCE = 60.0
-"""Seconds that the last checkpoint may take."""
+"""Seconds allowed for the last checkpoint."""
 
 
 class Learner:
-    """The process, as the server sees it.
+    """The learning process, as the server sees it.
 
     Parameters
     ----------
     folder, log : Path
-        The run directory, and what it learns from.
+        The run directory, and the log it learns from.
     """
 
     def __init__(self, folder: Path, log: Path) -> None:
@@ -35,11 +35,11 @@ class Learner:
 
     @property
     def ended(self) -> int | None:
-        """Return how the process has ended, or None while it runs."""
+        """Return the exit status of the process, or None while it runs."""
         return self._process.poll()
 
     def stop(self) -> None:
-        """Have a last checkpoint made, and wait for the end."""
+        """Ask for a last checkpoint, and wait for the process to end."""
         self._process.terminate()
         try:
             self._process.wait(PATIENCE)
@@ -48,7 +48,7 @@ class Learner:
 
 
 def learn(folder: Path, log: Path) -> None:
-    """Follow a log until a signal comes, or the process that started this one is gone."""
+    """Follow a log until a signal arrives or the parent process has gone."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     options = Options() if is_run(folder) else Options(format="jsonl", id_field="id")
     feed = start(folder, RunOptions((str(log),), options, follow=True), resume=True)

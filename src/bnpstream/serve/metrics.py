@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: of the run, and of this server; never one per cluster."""
+"""Metrics for Prometheus, of the run and of this server; never one per cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,45 +11,47 @@ from bnpstream.serve.events import Hub
 from bnpstream.serve.watch import Watch
 
 MOST_PARTITIONS = 1000
-"""Partitions whose lag is told; those of one more are summed up as "others"."""
+"""Most partitions whose lag is reported; the others are added up as "others"."""
 
 
 class RunMetrics(Collector):
-    """Reads off a watch what is asked for.
+    """Collects the metrics of a run.
 
     Parameters
     ----------
     watch : Watch
-        What a run says.
+        The run.
     hub : Hub
-        Who listens.
+        Counts the open pages.
     """
 
     def __init__(self, watch: Watch, hub: Hub) -> None:
         self._watch, self._hub = watch, hub
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what is known."""
+        """Yield the metrics known."""
         now, snapshot = self._watch.now, self._watch.snapshot
         for name, help, count in (
             ("rows", "Rows absorbed.", now.rows),
-            ("records", "Records read, rejected ones included.", now.records),
-            ("rejects", "Records that could not be used.", now.rejects),
+            ("records", "Records read, including rejects.", now.records),
+            ("rejects", "Invalid records.", now.rejects),
         ):
             yield CounterMetricFamily(f"bnpstream_{name}", help, value=count)
         changes = CounterMetricFamily(
-            "bnpstream_cluster_events", "What became of clusters.", labels=["kind"]
+            "bnpstream_cluster_events",
+            "Births, merges, splits, deaths and retirements.",
+            labels=["kind"],
         )
         for kind in ("birth", "merge", "split", "death", "retire"):
             changes.add_metric([kind], now.events.get(kind, 0))
         yield changes
-        states = GaugeMetricFamily("bnpstream_state", "1 for the present one.", labels=["state"])
+        states = GaugeMetricFamily("bnpstream_state", "1 for the current state.", labels=["state"])
         for state in ("empty", "learning", "quiet", "stopped", "finished"):
             states.add_metric([state], float(state == now.state))
         yield states
         lag = GaugeMetricFamily(
             "bnpstream_source_lag",
-            "What the source has that was not read yet: records of brokers, bytes of files.",
+            "Unread part of the source: records of a broker, bytes of files.",
             labels=["partition"],
         )
         named = sorted(now.lag.items())
@@ -62,19 +64,19 @@ class RunMetrics(Collector):
         for name, help, value in (
             ("clusters", "Clusters.", now.clusters),
             ("topics", "Topics.", None if snapshot is None else len(snapshot.about.topics)),
-            ("rows_per_second", "Rows absorbed a second, lately.", now.rows_per_second),
-            ("evidence_per_row", "Moving mean of log predictives, nats.", now.evidence_per_row),
-            ("novelty", "Moving mean of the chance that a row is new.", now.novelty),
-            ("checkpoint_timestamp_seconds", "When it was made.", now.checkpoint_time),
+            ("rows_per_second", "Rows absorbed per second, recently.", now.rows_per_second),
+            ("evidence_per_row", "Moving mean log predictive, in nats.", now.evidence_per_row),
+            ("novelty", "Moving mean of the novelty.", now.novelty),
+            ("checkpoint_timestamp_seconds", "Time of the last checkpoint.", now.checkpoint_time),
             ("learner_resident_bytes", "Memory of the learning process.", resident),
-            ("event_streams", "Pages that are open.", self._hub.n_streams),
+            ("event_streams", "Open pages.", self._hub.n_streams),
         ):
             if value is not None:
                 yield GaugeMetricFamily(f"bnpstream_{name}", help, value=value)
 
 
 class Metrics:
-    """All numbers, with those of requests.
+    """All metrics, including those of requests.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ class Metrics:
             "bnpstream_requests", "Requests answered.", ["route", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "bnpstream_request_seconds", "Time to answer.", ["route"], registry=self.registry,
+            "bnpstream_request_seconds", "Time per request.", ["route"], registry=self.registry,
             buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0, 10.0),
         )  # fmt: skip
 
@@ -101,7 +103,7 @@ class Metrics:
 
 
 def resident_bytes(process: int) -> int | None:
-    """Return the memory of a process of this machine, if it can be known."""
+    """Return the memory of a process on this machine, if known."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The API, described for programs."""
+"""The OpenAPI description of the API."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ Document = dict[str, Any]
 ERROR = {"description": "What is wrong, and what to do.", "content": {
     "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}  # fmt: skip
 RECORD: Document = {
-    "description": "A record as the run's source has them: an object with its fields, or a text. "
-    "What cannot be used is answered by an error of its own.",
+    "description": "A record as in the run's source: an object with its fields, or a text. "
+    "A record that cannot be used is answered with an error.",
 }
 WITH_ID: Document = {
     "type": "object",
@@ -21,31 +21,31 @@ WITH_ID: Document = {
 
 
 def openapi(*, with_predict: bool, with_learn: bool) -> Document:
-    """Return the description of what a server answers."""
+    """Return the OpenAPI description of a server."""
     paths: Document = {
-        "/clusters": _get("Clusters, the heaviest first.", "Clusters", _limit("top"),
-                          _number("topic", "Only those of a topic.")),
+        "/clusters": _get("Clusters, largest first.", "Clusters", _limit("top"),
+                          _number("topic", "Only clusters of this topic.")),
         "/clusters/{id}": _get("One cluster.", "Cluster", {
             "name": "id", "in": "path", "required": True,
             "schema": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}}),
-        "/topics": _get("Topics, the heaviest first.", "Topics"),
+        "/topics": _get("Topics, largest first.", "Topics"),
         "/lineage": _get("Births, merges, splits, deaths and retirements.", "Lineage",
-                         _number("id", "Only those of a cluster."),
-                         _number("after", "Only those after a row."), _limit("limit")),
-        "/now": _get("Where the run stands.", "Now"),
+                         _number("id", "Only events of this cluster."),
+                         _number("after", "Only events after this row."), _limit("limit")),
+        "/now": _get("Current state of the run.", "Now"),
         "/healthz": {"get": {"summary": "Whether the server runs.", "responses": {
             "200": _ok("State")}}},
-        "/readyz": {"get": {"summary": "Whether there is a checkpoint to answer by.",
+        "/readyz": {"get": {"summary": "Whether a checkpoint is loaded.",
                             "responses": {"200": _ok("State"), "503": ERROR}}},
     }  # fmt: skip
     if with_predict:
-        paths["/predict"] = _post("Where records belong.", "Predictions")
-        paths["/novelty"] = _post("How likely records are of no cluster so far.", "Predictions")
+        paths["/predict"] = _post("Clusters of records.", "Predictions")
+        paths["/novelty"] = _post("Novelty of records.", "Predictions")
     if with_learn:
-        learn = _post("Append records to the log that is learnt from.", "Learnt", WITH_ID)
+        learn = _post("Append records to the log to be learnt.", "Learnt", WITH_ID)
         learn["post"]["parameters"] = [{
             "name": "ack", "in": "query", "description": "Answer when records are in the log, or "
-            "when a checkpoint has them.",
+            "when a checkpoint contains them.",
             "schema": {"type": "string", "enum": ["logged", "checkpoint"], "default": "logged"},
         }]  # fmt: skip
         learn["post"]["responses"]["202"] = _ok("Learnt")
@@ -98,17 +98,17 @@ def _number(name: str, about: str, **more: Any) -> Document:
 
 
 def _limit(name: str) -> Document:
-    return _number(name, "At most so many.", minimum=1, maximum=MOST_LISTED, default=LISTED)
+    return _number(name, "Most items to list.", minimum=1, maximum=MOST_LISTED, default=LISTED)
 
 
 def _get(about: str, name: str, *parameters: Document) -> Document:
-    """Return a question without a body."""
+    """Return the description of a GET request."""
     responses = {"200": _ok(name), "400": ERROR, "404": ERROR, "503": ERROR}
     return {"get": {"summary": about, "parameters": list(parameters), "responses": responses}}
 
 
 def _post(about: str, name: str, record: Document = RECORD) -> Document:
-    """Return a question with records."""
+    """Return the description of a POST request with records."""
     records = {"type": "array", "items": record, "minItems": 1, "maxItems": MOST_ROWS}
     body = {"application/json": {"schema": _object({"records": records})}}
     codes = ("400", "408", "413", "415", "503")

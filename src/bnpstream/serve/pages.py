@@ -1,4 +1,4 @@
-"""The pages that people see, made of the parts of the report."""
+"""The pages that people see, built from the parts of the report."""
 
 import time
 from collections import OrderedDict
@@ -25,18 +25,18 @@ from bnpstream.serve.watch import Snapshot, Watch
 
 OWN = Path(__file__).parent / "templates"
 HEAVIEST, YOUNGEST, IN_TOPIC, FOUND, EVENTS = 25, 8, 100, 100, 200
-"""Clusters on the first page, the new ones, those of a topic and of a search; events of one."""
+"""Clusters on the first page, new, in a topic, found by a search; events of a cluster."""
 KEPT = 32
-"""Pages that are kept until the next checkpoint."""
+"""Pages kept until the next checkpoint."""
 
 
 class Pages:
-    """Makes pages of what a watch has seen; one of a checkpoint is made once.
+    """Makes pages about a watched run; each page is made once per checkpoint.
 
     Parameters
     ----------
     watch : Watch
-        What is shown.
+        The watched run.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -50,7 +50,7 @@ class Pages:
         }
 
     def home(self) -> str:
-        """Return the first page; its numbers are those of this moment."""
+        """Return the first page, with the current numbers."""
         watch, snapshot = self._watch, self._watch.snapshot
         live: dict[str, Any] = {
             "now": watch.now,
@@ -70,7 +70,7 @@ class Pages:
         return self._rendered("home.html", snapshot, home=True, **live, **self._parts[1])
 
     def topic(self, snapshot: Snapshot, id: int) -> str | None:
-        """Return the page of a topic, or None if there is none."""
+        """Return the page of a topic, or None if there is no such topic."""
         about = snapshot.about
         topic = next((one for one in about.topics if one.id == id), None)
         if topic is None:
@@ -92,7 +92,7 @@ class Pages:
         return self._page(f"topic-{id}", snapshot, make)
 
     def cluster(self, snapshot: Snapshot, id: int) -> str | None:
-        """Return the page of a cluster, gone or not; None if there never was one."""
+        """Return the page of a cluster, alive or gone; None if it never existed."""
         about = snapshot.about
         own = [cluster for cluster in about.clusters if cluster.id == id]
         events = [e for e in about.cluster_events if id in (e.id, e.into, *e.others)]
@@ -115,14 +115,14 @@ class Pages:
         return self._page(f"cluster-{id}", snapshot, make)
 
     def search(self, snapshot: Snapshot, query: str) -> str:
-        """Return the page of what a search finds."""
+        """Return the results page of a search."""
         about = snapshot.about
         found = search(about, query)
         rows = _rows(about, found[:FOUND])
         return self._rendered("found.html", snapshot, query=query, rows=rows, n_found=len(found))
 
     def _page(self, name: str, snapshot: Snapshot, make: Callable[[], str]) -> str:
-        """Return a page that is kept, or make it."""
+        """Return a page from the cache, or make it."""
         version, page = self._kept.get(name, ("", ""))
         if version != snapshot.version:
             page = make()
@@ -142,8 +142,8 @@ class Pages:
 
 
 def _parts(about: RunDescription) -> dict[str, Any]:
-    """Return what the first page shows of a checkpoint."""
-    # A row that is shared out opens clusters that never come to hold one of their own.
+    """Return the parts of the first page that depend on the checkpoint."""
+    # A row shared between clusters can open one that never reaches the mass of a single row.
     held = [cluster for cluster in about.clusters if cluster.size >= 1.0] or about.clusters
     young = sorted(held, key=lambda cluster: (-(cluster.born or 0), -cluster.id))
     return {
@@ -157,7 +157,7 @@ def _parts(about: RunDescription) -> dict[str, Any]:
 
 
 def now_document(watch: Watch) -> dict[str, Any]:
-    """Return what the page is told of this moment, with the last point of the past."""
+    """Return the current numbers for the page, with the last point of the trace."""
     snapshot = watch.snapshot
     files = snapshot is None or "://" not in str(snapshot.run.config["source"]["paths"][0])
     return {
@@ -169,7 +169,7 @@ def now_document(watch: Watch) -> dict[str, Any]:
 
 
 def search(about: RunDescription, query: str) -> list[ClusterDescription]:
-    """Return the clusters whose words, typical records or numbers have all words of a query."""
+    """Return the clusters whose words, typical records or ids contain all words of a query."""
     wanted = query.lower().split()
     if not wanted:
         return []
@@ -189,7 +189,7 @@ def _rows(about: RunDescription, clusters: list[ClusterDescription]) -> list[Row
 
 
 def _series(about: RunDescription) -> list[Series]:
-    """Return what flows in the river of all: topics, or clusters if there are none."""
+    """Return the bands of the first page's river: topics, or clusters if there are none."""
     if not about.topics:
         return [_of_cluster(about, cluster) for cluster in about.clusters]
     return [_of_topic(topic) for topic in about.topics]
@@ -205,21 +205,21 @@ def _of_cluster(about: RunDescription, cluster: ClusterDescription) -> Series:
 
 
 def _history(id: int, events: list[Any]) -> list[tuple[int, str, int | None]]:
-    """Return what became of a cluster: row, words, and another cluster that they end with."""
+    """Return the history of a cluster: row, words, and the other cluster involved."""
     told: list[tuple[int, str, int | None]] = []
     for event in events[-EVENTS:]:
         row, mass = event.n_observations, f"{event.mass:,.1f} rows"
         if event.kind == "birth":
             told.append((row, "was born", None))
         elif event.kind == "merge" and event.id == id:
-            told.append((row, f"with {mass} went into", event.into))
+            told.append((row, f"merged, with {mass}, into", event.into))
         elif event.kind == "merge":
-            told.append((row, f"took in {mass} of", event.id))
+            told.append((row, f"absorbed {mass} from", event.id))
         elif event.kind == "split" and event.id == id:
-            told.append((row, f"with {mass} was split; its main heir is", event.into))
+            told.append((row, f"split, with {mass}; its main heir is", event.into))
         elif event.kind == "split":
-            told.append((row, "came out of a split of", event.id))
+            told.append((row, "born in a split of", event.id))
         else:
-            verb = "was dropped" if event.kind == "death" else "was forgotten or made room"
+            verb = "dropped" if event.kind == "death" else "retired"
             told.append((row, f"{verb}, with {mass}", None))
     return told

@@ -1,4 +1,4 @@
-"""Records of a request, made into rows as the run's own source makes them."""
+"""Rows from the records of a request, made as the run's own source makes them."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,18 +14,18 @@ ROLES = ("text", "counts", "vector")
 
 
 class JsonRecords:
-    """Makes rows of JSON values.
+    """Makes rows from JSON values.
 
     Parameters
     ----------
     schema : Schema
-        What the records of the run are, whatever their format.
+        The schema of the run, whatever its format.
 
     Attributes
     ----------
     schema : Schema
-        What they are as JSON: where the run's format has no fields, documents have a "text",
-        counts of words are in "counts" and numbers without names in "vector".
+        Its JSON form: if the run's format has no fields, documents have a "text", word counts
+        are in "counts" and numbers without names in "vector".
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -42,7 +42,7 @@ class JsonRecords:
         self._fields = Fields(self.schema, Options())
 
     def records(self, values: list[Any]) -> Records:
-        """Return rows, and rejects of values that cannot be used."""
+        """Return rows, and a reject for each value that cannot be used."""
         batch = Gatherer("request", self.schema, 0)
         for i, value in enumerate(values):
             try:
@@ -64,7 +64,7 @@ class JsonRecords:
         return fields.parse(id_, None, [value.get(name) for name in fields.columns])
 
     def example(self) -> dict[str, Any]:
-        """Return a record of the right shape."""
+        """Return an example record."""
         names, types = self._fields.columns, self._fields.types
         shapes = {
             "text": "some words",

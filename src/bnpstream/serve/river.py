@@ -1,4 +1,4 @@
-"""A river plot: how the stream was shared out along its course, and what became of clusters."""
+"""A river plot: the shares of topics or clusters along the stream, and events of clusters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from bnpstream.report.phrases import percent, whole, word
 from bnpstream.runs.description import RunDescription
 
 BANDS = 8
-"""Heaviest that have a band of their own; all others share one."""
+"""Largest topics or clusters with a band of their own; all others share one."""
 HEIGHT, STRIP = 100, 10
-"""Of the river, and of every strip of events below it."""
+"""Heights of the river, and of each strip of events below it."""
 VERBS = {"birth": "born", "merge": "merged", "death": "died", "retire": "retired"}
 
 
 class Series(NamedTuple):
-    """What becomes a band."""
+    """The data of a band."""
 
     link: str
     name: str
@@ -42,33 +42,33 @@ class Band:
 
 @dataclass(frozen=True)
 class River:
-    """Bands from top to bottom, and strips of events, one unit a bin."""
+    """Bands from top to bottom, and strips of events; one unit per bin."""
 
     bands: list[Band]
     strips: list[tuple[str, int, str]]
-    """What happened, how often, and the bars."""
+    """Kind of event, number of events, and the bars."""
     ends: list[int]
     words: str
 
     @property
     def width(self) -> int:
-        """Return the units from left to right."""
+        """Return the width in bins."""
         return max(len(self.ends) - 1, 1)
 
 
 def river_of(
     run: RunDescription, series: list[Series], whose: str, ids: set[int] | None = None
 ) -> River | None:
-    """Return a river, as wide everywhere as its share of the stream; None if nothing flowed.
+    """Return a river whose bands are as wide as shares of the stream; None if there is no data.
 
     Parameters
     ----------
     run : RunDescription
         The run.
     series : list of Series
-        Topics or clusters, the heaviest first.
+        Topics or clusters, largest first.
     whose : str
-        What they are.
+        "topics" or "clusters".
     ids : set of int, optional
         Clusters whose events are shown; all by default.
     """
@@ -121,7 +121,7 @@ def _band(top: Floats, bottom: Floats) -> str:
 
 
 def _strips(ends: list[int], events: list[Event]) -> list[tuple[str, int, str]]:
-    """Return what happened to clusters, bin by bin, as bars."""
+    """Return the events of clusters in each bin, as bars."""
     counts = count_events(ends, events)
     strips = []
     for kind in DRAWN:

@@ -1,4 +1,4 @@
-"""What a run directory says now: read again and again by a process that never writes to it."""
+"""The current state of a run directory, read again and again without writing to it."""
 
 import time
 from collections import Counter, deque
@@ -14,21 +14,21 @@ from bnpstream.storage.logs import Tail
 from bnpstream.storage.tensors import read_document
 
 FEATURES = 20
-"""Words or columns of every cluster."""
+"""Words or columns per cluster."""
 RECENT = 5.0
-"""Seconds after which a run that has not moved is quiet."""
+"""Seconds without progress after which a run counts as quiet."""
 RATE_SECONDS = 15.0
-"""Over which rows per second are counted."""
+"""Seconds over which rows per second are measured."""
 POINTS = 240
-"""Of the past that small charts show, a second each while the run moves."""
+"""Points of the past in the small charts, one per second while the run makes progress."""
 TRACE_BYTES = 1 << 17
-"""Of the trace that is read when watching begins."""
+"""Bytes of the trace that are read when watching starts."""
 SHARE_OF_LOADING = 0.2
-"""Largest share of the time that may go into loading checkpoints."""
+"""Largest share of the time spent on loading checkpoints."""
 
 
 class Point(NamedTuple):
-    """A moment of a run."""
+    """A point of the trace."""
 
     time: float
     rows: int
@@ -47,7 +47,7 @@ class Birth(NamedTuple):
 
 @dataclass(frozen=True)
 class Now:
-    """Where a run stands."""
+    """The current state of a run."""
 
     state: str = "empty"
     """"learning", "quiet" (a process waits for records), "finished", "stopped", or "empty"."""
@@ -65,9 +65,9 @@ class Now:
     seconds: float = 0.0
     checkpoint_time: float | None = None
     writer: int | None = None
-    """Process that learns."""
+    """Id of the learning process."""
     events: dict[str, int] = field(default_factory=dict)
-    """How many births, merges, splits, deaths and retirements of clusters there were."""
+    """Number of births, merges, splits, deaths and retirements of clusters."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -75,12 +75,12 @@ class Now:
 
 
 class Snapshot(NamedTuple):
-    """What a checkpoint holds, ready to be shown and asked."""
+    """The contents of a checkpoint, ready to be shown and queried."""
 
     run: Run
     about: RunDescription
     version: str
-    """Another one for every checkpoint."""
+    """Differs for each checkpoint."""
     saved: float
     """When it was made."""
 
@@ -91,16 +91,16 @@ class Watch:
     Parameters
     ----------
     folder : Path
-        The directory; it may not be there so far.
+        The directory; it need not exist yet.
 
     Attributes
     ----------
     now : Now
-        As of the last look.
+        State at the last look.
     points : deque of Point
-        The past, the last at the end.
+        The past, latest last.
     births : list of Birth
-        Those since the look before.
+        Births since the previous look.
     snapshot : Snapshot or None
         The last checkpoint that could be loaded.
     problem : str
@@ -117,7 +117,7 @@ class Watch:
         self._trace, self._lineage = self._tails()
         self._last: dict[str, Any] = {}
         self._moved = 0.0
-        """When records came last."""
+        """When records last arrived."""
         self._events: Counter[str] = Counter()
         self._load_after = 0.0
         self._has_looked = False
@@ -129,9 +129,9 @@ class Watch:
         )
 
     def look(self) -> None:
-        """Take in what was written since the last look."""
+        """Read what was written since the last look."""
         is_cut, records = self._trace.read()
-        if is_cut:  # a run goes on from a checkpoint: what came after it is to be done again
+        if is_cut:  # a run continues from a checkpoint: rows after it are absorbed again
             self.points.clear()
             self._last, self._moved = {}, 0.0
         for record in records:
@@ -148,8 +148,8 @@ class Watch:
         self.now = self._now()
 
     def _add_point(self, record: dict[str, Any]) -> None:
-        """Add a record of the trace to the past, at most one a second."""
-        if record["records"] != self._last.get("records"):  # else, only the lag has changed
+        """Add a record of the trace to the past, at most one per second."""
+        if record["records"] != self._last.get("records"):  # otherwise, only the lag has changed
             self._moved = record["time"]
         self._last = record
         before = [p for p in self.points if p.time >= record["time"] - RATE_SECONDS][:1]
@@ -169,7 +169,7 @@ class Watch:
         self.points.append(point)
 
     def _now(self) -> Now:
-        """Return where the run stands: by the trace, or by a checkpoint that is later."""
+        """Return the state of the run: from the trace, or from a later checkpoint."""
         last, saved = self._last, self.snapshot
         writer = writer_of(self.folder)
         if writer is not None:
@@ -213,29 +213,29 @@ class Watch:
         )
 
     def records_saved(self) -> int:
-        """Return how many records the last checkpoint has, as it is on disk."""
+        """Return the number of records in the last checkpoint on disk."""
         try:
             document = read_document(checkpoint_path(self.folder))
-        except RunError:  # none so far, or renamed at this moment
+        except RunError:  # none yet, or just being renamed
             return 0
         return int(document["rows"] + document["rejects"])
 
     def load(self) -> bool:
-        """Load the last checkpoint if it is another one and it is time; return whether it was."""
+        """Load the last checkpoint if it is new and it is time; return whether it was loaded."""
         began = time.monotonic()
         if began < self._load_after:
             return False
         try:
             if not is_run(self.folder):
-                raise RunError(f"{self.folder}: there is no run so far")
+                raise RunError(f"{self.folder}: no run here yet")
             status = checkpoint_path(self.folder).stat()
             version = f"{status.st_mtime_ns:x}"
             if self.snapshot is not None and version == self.snapshot.version:
                 return False
             run = Run(self.folder)
             about = run.describe(FEATURES, guess_image_shape(run))
-        except FileNotFoundError:  # no checkpoint so far, or one that is renamed at this moment
-            self.problem = f"{self.folder}: has no checkpoint so far"
+        except FileNotFoundError:  # no checkpoint yet, or just being renamed
+            self.problem = f"{self.folder}: no checkpoint yet"
             return False
         except RunError as error:
             self.problem = str(error)

@@ -1,6 +1,6 @@
 """Sources of records: files of many formats, patterns of files, standard input, growing files.
 
-`open_source` gives batches and positions in bounded memory; `read_...` gives all at once.
+`open_source` yields batches and positions in bounded memory; `read_...` return everything at once.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bnpstream.sources.records import Place, Records, Reject, Schema
     from bnpstream.sources.registry import open_source
 
-# Where every name lives; imported on first use, as most commands need few of them.
+# Modules of the public names; imported on first use, as most commands need few of them.
 _HOMES = {
     "files.source": ["FORMATS"],
     "formats.lda_c": ["read_lda_c"],

@@ -1,22 +1,22 @@
-"""JSON of records, where a lack of memory is no fault of the record."""
+"""JSON of records; a lack of memory is not blamed on the record."""
 
 from typing import Any
 
 import orjson
 
 _NO_MEMORY = "Not enough memory"
-"""How orjson begins what it says of bad JSON where it is out of memory."""
+"""Start of orjson's error message when it is out of memory."""
 
 
 def load_json(line: bytes) -> Any:
-    """Return what JSON says.
+    """Parse JSON.
 
     Raises
     ------
     orjson.JSONDecodeError
         If it is not JSON.
     MemoryError
-        If there is no memory to find out: to reject the record would lose a good one.
+        If memory does not suffice; rejecting the record would lose a good one.
 
     Examples
     --------

@@ -21,7 +21,7 @@ def read_vocabulary(path: str | PathLike[str]) -> list[str]:
     Returns
     -------
     list of str, length W
-        Word j is the one that docword files call j + 1.
+        Word j is word j + 1 of docword files.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def read_vocabulary(path: str | PathLike[str]) -> list[str]:
         except UnicodeDecodeError as error:
             raise unexpected_line(path, number, line, f"UTF-8 text ({error.reason})") from error
         if not word:
-            # Skipping it would move every later word to another id.
-            raise unexpected_line(path, number, line, "a word, as line numbers are word ids")
+            # Skipping the line would give all later words another id.
+            raise unexpected_line(path, number, line, "a word, because line numbers are word ids")
         words.append(word)
     return words
 
@@ -62,7 +62,7 @@ def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
     Returns
     -------
     array of intp, shape (D,)
-        Line i + 1, as it is written there.
+        The label in line i + 1.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def read_labels(path: str | PathLike[str]) -> NDArray[np.intp]:
     ...     read_labels(path)
     array([ 1,  1, 20])
     """
-    from bnpstream.sources.formats.numerals import read_whole  # here, as numba comes with it
+    from bnpstream.sources.formats.numerals import read_whole  # here, as it imports numba
 
     labels = []
     for number, line in enumerate(read_lines(path), start=1):

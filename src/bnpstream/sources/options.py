@@ -1,4 +1,4 @@
-"""What a user may say about a source: light, as the command line shows it before anything runs."""
+"""Options of a source; light to import, because --help shows them."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from bnpstream._options import option
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may say about a source; None is found out."""
+    """Options of a source; None means: find out."""
 
     format: str | None = option(
         "Input format: uci, lda-c, svmlight, mtx, npz, npy, csv, tsv, parquet, arrow, jsonl or "

@@ -1,4 +1,4 @@
-"""What a source of records has to give, be it files or a message broker."""
+"""The interface of a source of records, such as files or a message broker."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -9,42 +9,42 @@ from bnpstream.sources.records import Options, Records, Schema
 __all__ = ["JSON", "LostError", "Partition", "Source"]
 
 JSON = Any
-"""A value that JSON has: only the source that made it looks inside."""
+"""A JSON value that only the source that made it interprets."""
 
 
 class LostError(OSError):
-    """The rest of a source cannot be had; what came of it so far is sound."""
+    """The rest of a source is lost; the records so far are sound."""
 
 
 class Partition(NamedTuple):
-    """A part of a source that can be read where the others are not."""
+    """A part of a source that can be read on its own."""
 
     name: str
-    """What `open_source` opens it by, on any machine."""
+    """Name by which `open_source` opens it on any machine."""
     start: JSON = None
-    """The position before its first record; None: it begins where the source does."""
+    """The position before its first record; None: the beginning of the source."""
     first: int = 0
-    """Number that its first record has there."""
+    """Number of its first record in that source."""
     n_records: int | None = None
-    """None: all from there on."""
+    """None: all records from there on."""
 
 
 class Source(ABC):
-    """Records in an order that is the same every time, read from any position on.
+    """Records in a fixed order, read from any position on.
 
     A position says how far the source has been read. It is a JSON value that is stored and handed
-    back as it is. Records are numbered in their order, from 0 at the beginning of the source.
+    back unchanged. Records are numbered in order, from 0 at the beginning of the source.
 
     Attributes
     ----------
     schema : Schema
-        What the records are.
+        Schema of the records.
     options : Options
-        What the user said.
+        The user's options.
     replayable : bool
-        Whether all records can be had again from the beginning, as often as one likes.
+        Whether all records can be read again from the beginning, any number of times.
     begins_anew : bool
-        Whether the beginning may be another one every time, and is to be kept at once.
+        Whether the beginning may differ each time, so that it must be saved at once.
     """
 
     schema: Schema
@@ -54,13 +54,13 @@ class Source(ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """Return what to call it in messages."""
+        """Return the name of the source for messages."""
 
     @abstractmethod
     def identity(self) -> dict[str, JSON]:
-        """Return what tells this source from others, as it must be when a run goes on.
+        """Return what identifies this source and must be the same when a run is resumed.
 
-        "paths" are the names that `open_source` opens it by again.
+        "paths" are the names by which `open_source` opens it again.
         """
 
     def beginning(self) -> JSON:
@@ -69,69 +69,69 @@ class Source(ABC):
 
     @abstractmethod
     def check(self, position: JSON) -> None:
-        """Raise ValueError if reading cannot go on from a position; it says what to do."""
+        """Raise ValueError, saying what to do, if reading cannot continue from a position."""
 
     @abstractmethod
     def batches(self, batch_rows: int = 1024, start: JSON = None) -> Iterator[tuple[Records, JSON]]:
-        """Yield batches of records in order, and the position after each.
+        """Yield batches of records in order, each with the position after it.
 
         Parameters
         ----------
         batch_rows : int
-            Records of a batch at most, rejected ones included.
+            Most records in a batch, including rejects.
         start : JSON
-            A position that an earlier reading has seen; None stands for the beginning.
+            A position from an earlier reading; None stands for the beginning.
         """
 
     @abstractmethod
     def after(self, start: JSON, records: Records) -> JSON:
         """Return the position after records that came from `start` on.
 
-        A batch may be cut between any two records (`Records.between`), and several may be joined.
+        A batch may be split between any two records (`Records.between`), and several may be joined.
         """
 
     def order(self, records: Records) -> JSON:
-        """Return how a batch was put together, where another reading may do it another way.
+        """Return how a batch was put together, if another reading may do so differently.
 
-        It is on disk before anybody is told what became of the batch. None: a position says it all.
+        It is saved before the batch is answered. None: the position determines it.
         """
         return None
 
     def repeat(self, batches: list[tuple[JSON, JSON]]) -> None:
-        """Begin the next reading with batches that were told of before.
+        """Start the next reading with batches that have been answered before.
 
         Parameters
         ----------
         batches : list of (JSON, JSON)
-            What `order` said of each, and the position after it.
+            Result of `order` for each, and the position after it.
         """
         return
 
     def progress(self) -> float | None:
-        """Return which part of the source has been read, or None if that is not known."""
+        """Return the fraction of the source that has been read, or None if unknown."""
         return None
 
     def lag(self, position: JSON) -> dict[str, int]:
-        """Return how much is there after a position, by partition; empty if that is not known.
+        """Return how much follows a position, per partition; empty if unknown.
 
-        Only sources that are followed tell: brokers count messages, files bytes.
+        Only followed sources have a lag: messages of a broker, bytes of a file.
         """
         return {}
 
     def committed(self, position: JSON) -> None:
-        """Take note that nobody will ask again for what is before a position: it is on disk."""
+        """Note that everything before a position is saved and will not be read again."""
         return
 
     def partitions(self) -> list[Partition] | None:
-        """Return what workers may read by themselves, in order; None if it cannot be cut."""
+        """Return the parts that workers can read on their own, in order; None if there are none."""
         return None
 
     @abstractmethod
     def stop(self) -> None:
-        """End `batches` soon, also where it waits for input; any thread may call this."""
+        """End `batches` soon, even while it waits for input; may be called from any thread."""
 
     def close(self) -> None:
-        """Let go of what is open; nothing is read afterwards."""
+        """Release everything open; nothing is read afterwards."""
         return
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What a source gives: records that became rows, records that did not, and what they are."""
+"""What a source gives: batches of rows and rejects, and their schema."""
 
 import sys
 from bisect import bisect_left
@@ -12,15 +12,15 @@ Kind = Literal["counts", "table", "documents"]
 """Rows are a csr_array of counts, an array of cells, or a sequence of counts by word."""
 
 BEGINNING = 200
-"""Characters of a rejected record that are kept."""
+"""Characters kept of a rejected record."""
 _SHOWN = 80
-"""Characters of it that a message shows."""
+"""Characters of it shown in messages."""
 SHORT = 16
-"""Numbers of a vector whose means a person can read."""
+"""Longest vector whose mean people can read."""
 
 
 class Place(NamedTuple):
-    """Where a record is.
+    """The place of a record.
 
     Examples
     --------
@@ -31,11 +31,11 @@ class Place(NamedTuple):
     """
 
     source: str
-    """Name of the file, "-" for standard input; or of what else it came from."""
+    """Name of the file or other source; "-" for standard input."""
     line: int | None = None
-    """Line it begins at, from 1; in a file without lines, the number of the record."""
+    """Line where it starts, from 1; in a file without lines, the number of the record."""
     spot: Any = None
-    """Where there are no lines: JSON that tells it from others, such as an offset."""
+    """For sources without lines: JSON that identifies the record, such as an offset."""
 
     def __str__(self) -> str:
         if self.line is not None:
@@ -46,14 +46,14 @@ class Place(NamedTuple):
 
 
 class Lines(Sequence[Place]):
-    """Places that are lines of one file; a place is made when it is asked for.
+    """Places that are lines of one file; each place is made on demand.
 
     Parameters
     ----------
     source : str
         Name of the file.
     lines : sequence of int
-        Line that every record begins at.
+        First line of each record.
     """
 
     def __init__(self, source: str, lines: Sequence[int]) -> None:
@@ -78,16 +78,16 @@ class Reject(NamedTuple):
     """A record that could not be used."""
 
     source: str
-    """As in `Place`, and so are `line` and `spot`."""
+    """As in `Place`; so are `line` and `spot`."""
     line: int | None
     record: int
     """Number of the record in the whole source, from 0."""
     reason: str
     beginning: str
-    """The first characters of it."""
+    """Its first characters."""
     spot: Any = None
     is_part: bool = False
-    """Whether only a line was left out of a record that is used without it."""
+    """Whether only a line was left out of a record, which is used without it."""
 
     @classmethod
     def at(cls, place: Place, record: int, reason: str, beginning: str) -> Self:
@@ -96,11 +96,11 @@ class Reject(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Return where it is."""
+        """Return its place."""
         return Place(self.source, self.line, self.spot)
 
     def error(self) -> ValueError:
-        """Describe it as an error to raise, where there are to be no rejects."""
+        """Return an error to raise if rejects are not allowed."""
         shown = self.beginning[:_SHOWN] + ("..." if len(self.beginning) > _SHOWN else "")
         return ValueError(f"{self.place}: {shown!r}: {self.reason}")
 
@@ -121,7 +121,7 @@ class UnusableError(ValueError):
 
 
 def beginning(record: bytes | str) -> str:
-    r"""Return the first characters of a record, whatever its bytes are; line ends are left out.
+    r"""Return the first characters of a record, whatever its bytes; line ends are left out.
 
     Examples
     --------
@@ -129,33 +129,33 @@ def beginning(record: bytes | str) -> str:
     'café \\xff'
     """
     if isinstance(record, bytes):
-        # No character of UTF-8 takes more than four bytes.
+        # No UTF-8 character takes more than four bytes.
         record = record[: 4 * BEGINNING].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
     return record[:BEGINNING]
 
 
 @dataclass(frozen=True)
 class Records:
-    """A batch: rows in order, and what was rejected among them.
+    """A batch: rows in order, and the rejects among them.
 
     Parameters
     ----------
     rows : csr_array, ndarray, list of dict, or Bags
-        One row a record that is sound, see `Kind`.
+        One row per valid record, see `Kind`.
     numbers : list of int
-        Number of each of these records in the whole source, from 0; rejected records have one too.
+        Number of each of these records in the whole source, from 0; rejects are numbered too.
     ids : list of str or int
-        What each calls itself; where records have no id, their number.
+        Id of each record; its number if it has none.
     excerpts : list of str
-        The beginning of each for a person to look at; empty where a row says it all.
+        Beginning of each record, for people to read; empty if rows speak for themselves.
     rejects : list of Reject
-        Records between them that could not be used.
+        Records among them that could not be used.
     times : list of float
-        When each came, in seconds; empty where no field has it.
+        Time of each record, in seconds; empty without a time field.
     places : sequence of Place
-        Where each is; empty where rows are of no source.
+        Place of each record; empty for rows without a source.
     is_whole : bool
-        Whether it has to stay a batch by itself.
+        Whether it must remain a batch of its own.
     """
 
     rows: Any
@@ -171,7 +171,7 @@ class Records:
         return len(self.numbers)
 
     def part(self, rows: slice) -> "Records":
-        """Return some of the sound records, and none of the rejected."""
+        """Return some of the valid records, without rejects."""
         return Records(
             self.rows[rows],
             self.numbers[rows],
@@ -182,9 +182,9 @@ class Records:
         )
 
     def between(self, first: int, stop: int) -> "Records":
-        """Return the records whose numbers are between, rejected ones included.
+        """Return the records with numbers in a range, including rejects.
 
-        What was rejected of records before all of these goes with the first of them.
+        Rejects before all of these go with the first record.
         """
         kept = self.part(slice(*(bisect_left(self.numbers, end) for end in (first, stop))))
         least = first if first > 0 else -sys.maxsize
@@ -192,16 +192,16 @@ class Records:
         return kept
 
     def end(self, before: int = 0) -> int:
-        """Return the number after the last record, or `before` if that is more.
+        """Return the number after the last record, or `before` if that is larger.
 
-        What is rejected may be of a record of an earlier batch.
+        A reject may belong to a record of an earlier batch.
         """
         return max(
             [before, *(n + 1 for n in self.numbers[-1:]), *(r.record + 1 for r in self.rejects)]
         )
 
     def refused(self, reason: str, name: str = "") -> Reject:
-        """Return the first record as a reject; `name` is what rows of no source are from."""
+        """Return the first record as a reject; `name` is used for rows without a source."""
         number = self.numbers[0]
         place = self.places[0] if self.places else Place(name, number + 1)
         return Reject.at(place, number, reason, self.excerpts[0] if self.excerpts else "")
@@ -209,27 +209,27 @@ class Records:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the records of a source are: found once, then kept for resuming and predicting.
+    """What the records of a source are: determined once, then kept for resuming and predicting.
 
     Parameters
     ----------
     format : str
         Name of the format.
     kind : Kind
-        What rows are.
+        Kind of rows.
     n_features : int, optional
         Columns of counts or of a table; None for documents.
     names : tuple of str, optional
-        What the columns are called.
+        Names of the columns.
     types : tuple of str, optional
-        "number", "truth" or "label" for every column of a table.
+        Type of each column of a table: "number", "truth" or "label".
     fields : dict
-        Where a format has named fields or columns: which hold "id", "text", "counts", "vector",
-        "time". A CSV file adds its "delimiter", and "header" where it has one.
+        For formats with named fields or columns: which hold "id", "text", "counts", "vector",
+        "time". A CSV file adds its "delimiter", and "header" if it has one.
     ngrams : int
-        Up to so many words in a row of a text are a word too.
+        Longest phrases counted as words.
     left_out : dict
-        Columns that a table could have and does not, with the reason.
+        Columns that could be in the table but are not, with reasons.
     """
 
     format: str
@@ -243,10 +243,10 @@ class Schema:
 
     @property
     def has_texts_beside_vectors(self) -> bool:
-        """Return whether records are vectors with texts, which say what a vector is about."""
+        """Return whether records are vectors with texts that describe them."""
         return {"vector", "text"} <= self.fields.keys()
 
     @property
     def has_nameless_columns(self) -> bool:
-        """Return whether rows are long vectors without column names: single numbers say nothing."""
+        """Return whether rows are long vectors without column names, whose numbers mean little."""
         return self.kind == "table" and self.names is None and (self.n_features or 0) > SHORT

@@ -1,4 +1,4 @@
-"""Opening a source by its name: files, or what is registered under a scheme."""
+"""Opens a source by name: files, or what is registered under a scheme."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,10 +10,10 @@ from bnpstream.sources.records import Options, Schema
 __all__ = ["GROUP", "open_source"]
 
 GROUP = "bnpstream.sources"
-"""Entry points of this group are named by schemes, and open what ``scheme://...`` names.
+"""Entry points in this group are named by schemes, and open names such as ``scheme://...``.
 
-They are called as ``open(names, options, schema, follow=...)``, see `open_source`; with ``wait``
-and ``start`` too where these are given.
+They are called as ``open(names, options, schema, follow=...)``, see `open_source`; also with
+``wait`` and ``start`` if these are given.
 """
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
@@ -33,17 +33,18 @@ def open_source(
     ----------
     paths : str or sequence of str
         Files and patterns; "-" is standard input. The files of a pattern are sorted by name. Or a
-        name of a broker, such as ``kafka://host:port/topic``, or of what a package has registered.
+        broker address, such as ``kafka://host:port/topic``, or a name that a package has
+        registered.
     options : Options, optional
-        What is known about the records.
+        Options of the source.
     schema : Schema, optional
-        What the records are, if that is known from an earlier run.
+        Schema of the records, if known from an earlier run.
     follow : bool
         Wait for more at the end.
     wait : bool
-        Wait for a broker that does not answer as long as it takes.
+        Wait for a broker that does not answer, as long as it takes.
     start : str, optional
-        Where to begin in what a broker has: "earliest", the default, or "latest".
+        Where to start reading a broker: "earliest", the default, or "latest".
     """
     names = [paths] if isinstance(paths, str) else list(paths)
     options = options or Options()
@@ -58,7 +59,7 @@ def open_source(
                 f"{', '.join(names)}: {next(iter(more))} is for brokers, but these are files: "
                 "leave it out"
             )
-        from bnpstream.sources.files.source import open_files  # here, as few need readers
+        from bnpstream.sources.files.source import open_files  # here, as few callers need readers
 
         return open_files(names, options, schema, follow=follow)
     if len(schemes) > 1:
@@ -72,8 +73,8 @@ def open_source(
 
 
 def _registered(scheme: str, name: str) -> Callable[..., Source]:
-    """Return what opens the names of a scheme."""
-    from importlib.metadata import entry_points  # here, as it takes long to import
+    """Return the function that opens names of a scheme."""
+    from importlib.metadata import entry_points  # here, as it is slow to import
 
     known = entry_points(group=GROUP)
     if scheme not in known.names:

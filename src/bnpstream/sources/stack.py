@@ -9,7 +9,7 @@ from bnpstream.kernels.text.bags import Bags
 
 
 def stacked(parts: list[Any]) -> Any:
-    """Return the rows of all parts, which are of one kind (see ``sources.records.Kind``).
+    """Return the rows of all parts, which have the same kind (see ``sources.records.Kind``).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The run directory: settings, checkpoints, and files of JSON lines that belong to them."""
+"""The run directory: settings, checkpoints, and the files of JSON lines that go with them."""
 
 from bnpstream.storage.directory import (
     NAMES,

@@ -1,4 +1,4 @@
-"""The run directory: settings, the last two checkpoints, and what was written along the way."""
+"""The run directory: settings, the last two checkpoints, and logs."""
 
 import json
 from collections.abc import Iterator
@@ -32,20 +32,20 @@ from bnpstream.storage.tensors import (
 
 CONFIG, STATE, PREVIOUS = "config.json", "state.safetensors", "previous.safetensors"
 NAMES = "features.json"
-"""What the columns are called: apart from the settings, as there may be very many."""
+"""Names of the columns; a file of their own, as there may be very many."""
 ORDER = "order.jsonl"
-"""How batches were put together since the last checkpoint, where a source has many ways."""
+"""How batches were put together since the last checkpoint, for sources where this varies."""
 LOGS = {"trace": 4, "lineage": None, "rejects": 4}
-"""Files of JSON lines, and how many full segments of each are kept; None keeps all."""
+"""Files of JSON lines, and the number of full segments of each that are kept; None keeps all."""
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a run was begun in a directory."""
+    """Return whether a directory holds a run."""
     return (folder / CONFIG).exists()
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Return whether a run has got as far as its first checkpoint."""
+    """Return whether a run has reached its first checkpoint."""
     return (folder / STATE).exists() or (folder / PREVIOUS).exists()
 
 
@@ -60,7 +60,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             raise ValueError("it is not a JSON object")
     except FileNotFoundError:
         raise RunError(
-            f"{folder}: is not a run directory, as it has no {CONFIG}: give the --out of a run"
+            f"{folder}: not a run directory, as it has no {CONFIG}: give the --out of a run"
         ) from None
     except (ValueError, RecursionError, OSError) as error:
         raise RunError(f"{path}: cannot be read: {error}: restore it from a copy") from error
@@ -69,7 +69,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_names(folder: Path) -> list[str] | None:
-    """Return what the columns of a run are called, or None if they have no names."""
+    """Return the names of a run's columns, or None if they have none."""
     try:
         names: list[str] | None = orjson.loads((folder / NAMES).read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
@@ -78,13 +78,13 @@ def read_names(folder: Path) -> list[str] | None:
 
 
 def checkpoint_path(folder: Path) -> Path:
-    """Return the file of the last checkpoint: of the one before if that was removed."""
+    """Return the file of the last checkpoint, or of the previous one if that was removed."""
     state, previous = folder / STATE, folder / PREVIOUS
     return previous if previous.exists() and not state.exists() else state
 
 
 def read_checkpoint(folder: Path) -> Tensors:
-    """Read the last checkpoint: state.safetensors, or the one before if that was removed."""
+    """Read the last checkpoint: state.safetensors, or the previous one if that was removed."""
     while has_checkpoint(folder):
         path = checkpoint_path(folder)
         try:
@@ -99,9 +99,9 @@ def read_checkpoint(folder: Path) -> Tensors:
     advice = (
         "it was stopped before the first one: continue with --resume"
         if writing is None
-        else f"process {writing} is writing the run: wait for the first one"
+        else f"process {writing} is writing to the run: wait for the first one"
     )
-    raise RunError(f"{folder}: has no checkpoint so far: {advice}")
+    raise RunError(f"{folder}: no checkpoint yet: {advice}")
 
 
 def _way_out(folder: Path) -> str:
@@ -117,9 +117,9 @@ def _way_out(folder: Path) -> str:
 
 
 def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
-    """Write settings and a state to a directory at once: a model that was fitted elsewhere."""
+    """Save settings and a state of a model that was fitted elsewhere."""
     if is_run(folder) and "source" in read_config(folder):
-        raise RunError(f"{folder}: is the directory of a run: save to another one")
+        raise RunError(f"{folder}: is the directory of a run: save to another directory")
     make_folder(folder)
     with locked(folder):
         if is_run(folder):
@@ -129,14 +129,14 @@ def save_run(folder: Path, config: dict[str, Any], tensors: Tensors) -> None:
 
 
 class RunWriter:
-    """A run directory that this process, and no other, writes to.
+    """A run directory that only this process writes to.
 
     Parameters
     ----------
     folder : Path
         The directory.
     marks : dict
-        Where a checkpoint says that the files of JSON lines end; empty for a new run.
+        Ends of the files of JSON lines at a checkpoint; empty for a new run.
     """
 
     def __init__(self, folder: Path, marks: dict[str, Mark]) -> None:
@@ -146,7 +146,7 @@ class RunWriter:
         self._saved_records = 0
         with ExitStack() as stack:
             stack.enter_context(locked(folder))
-            if is_run(folder):  # else what is there is not ours
+            if is_run(folder):  # otherwise the contents are not ours
                 sweep_up(folder, (CONFIG, NAMES, STATE))
             self.logs: dict[str, JsonLines] = {}
             if (folder / ORDER).exists():
@@ -162,7 +162,7 @@ class RunWriter:
     def create(
         cls, folder: Path, config: dict[str, Any], others: dict[str, Any] | None = None
     ) -> "RunWriter":
-        """Make a new run directory; RunError if there is one already.
+        """Create a run directory; RunError if there is one already.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class RunWriter:
         config : dict
             Settings.
         others : dict, optional
-            Further files, from their names to what they hold as JSON.
+            Further files: names, and contents as JSON.
         """
         if is_run(folder):
             raise RunError(
@@ -191,7 +191,7 @@ class RunWriter:
                 write_json(folder / name, content)
             write_json(
                 folder / CONFIG, {"format": FORMAT, **config}
-            )  # last: with it the directory is a run
+            )  # last, because it makes the directory a run
         except BaseException:
             writer.close()
             raise
@@ -199,11 +199,11 @@ class RunWriter:
 
     @classmethod
     def resume(cls, folder: Path, marks: dict[str, Mark]) -> "RunWriter":
-        """Open a run to go on from a checkpoint: what was logged after it is cut away."""
+        """Open a run to continue from a checkpoint; log entries after it are cut off."""
         return cls(folder, marks)
 
     def note_order(self, batch: Ordered) -> None:
-        """Bring to the disk how a batch was put together, before anybody is told of it."""
+        """Save how a batch was put together, before it is answered."""
         if self._order is None:
             self._order = OrderLog(self.folder / ORDER)
             self._stack.callback(self._order.close)
@@ -211,14 +211,14 @@ class RunWriter:
         self._order.append(batch)
 
     def batches_after(self, records: int) -> list[Ordered]:
-        """Return the batches after a checkpoint with so many records that were told of."""
+        """Return the batches answered after a checkpoint with this many records."""
         found = [] if self._order is None else self._order.batches
         return [batch for batch in found if batch.records >= records]
 
     def checkpoint(self, tensors: Tensors) -> None:
-        """Save a state together with how far the files of JSON lines are, in one atomic step.
+        """Save a state and the ends of the files of JSON lines, in one atomic step.
 
-        The checkpoint before it is kept beside it.
+        The previous checkpoint is kept.
         """
         marks = {name: log.sync() for name, log in self.logs.items()}
         document = {**tensors.document, "marks": marks}
@@ -237,7 +237,7 @@ class RunWriter:
         self._previous, self._marks = self._marks, marks
 
     def close(self) -> None:
-        """Close all files and let others write."""
+        """Close all files and release the lock."""
         self._stack.close()
 
     def __enter__(self) -> "RunWriter":
@@ -252,7 +252,7 @@ def _has_content(path: Path) -> bool:
 
 
 def marks_of(document: dict[str, Any]) -> dict[str, Mark]:
-    """Return where a checkpoint says that the files of JSON lines end."""
+    """Return the ends of the files of JSON lines at a checkpoint."""
     return convert(document.get("marks", {}), dict[str, Mark])
 
 

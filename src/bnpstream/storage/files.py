@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and a lock."""
+"""Files that are written whole or not at all, and a lock."""
 
 import errno
 import fcntl
@@ -26,25 +26,25 @@ WRONG = (
     TypeError,
     ValueError,
 )
-"""What contents of a file lead to that are not what they should be."""
+"""Exceptions that invalid contents of a file lead to."""
 
 
 @contextmanager
 def intact(path: Path) -> Iterator[None]:
-    """Say of a file that it is wrong if what is made of its contents inside fails."""
+    """Blame a file if the code inside, which uses its contents, fails."""
     try:
         yield
     except RunError:
         raise
     except WRONG as error:
         raise RunError(
-            f"{path}: is not what bnpstream writes: {type(error).__name__}: {error}: "
+            f"{path}: not a valid file of bnpstream: {type(error).__name__}: {error}: "
             "restore it from a copy, or start again with another --out"
         ) from error
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file beside `path`, bring it to the disk, and give it that name.
+    """Let `write` make a file beside `path`, flush it to disk, and rename it to `path`.
 
     A crash leaves the old file or the new one.
     """
@@ -62,7 +62,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a file of a run directory; a link is not followed, as its target may be anybody's.
+    """Open a file of a run directory without following links, whose targets may be anybody's.
 
     Raises
     ------
@@ -80,14 +80,14 @@ def open_own(path: Path, flags: int) -> int:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a file of JSON that is there whole or not at all."""
+    """Write a JSON file, whole or not at all."""
     data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     with disk_errors(path):
         write_atomically(path, lambda partial: partial.write_bytes(data))
 
 
 def sweep_up(folder: Path, names: Iterable[str]) -> None:
-    """Remove what writers of some files left half-written when they were killed."""
+    """Remove half-written files that killed writers left behind."""
     partials = (f".{name}*.partial" for name in names)
     for pattern in (*partials, ".tmp??????", "*.safetensors.new"):
         for path in folder.glob(pattern):
@@ -96,7 +96,7 @@ def sweep_up(folder: Path, names: Iterable[str]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those that it is in, and bring their names to the disk."""
+    """Create a folder and its parents, and flush their names to disk."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Flush the names in a folder to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -115,7 +115,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Say why the disk does not take a file or folder if it does not, and what to do."""
+    """Turn disk errors about a file or folder into RunErrors that say what to do."""
     try:
         yield
     except OSError as error:
@@ -134,7 +134,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep every other writer out of a folder."""
+    """Keep all other writers out of a folder."""
     path = folder / "lock"
     with disk_errors(path):
         handle = open_own(path, os.O_RDWR | os.O_CREAT)
@@ -155,7 +155,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _take_lock(handle: int, *, glances: int = 5, pause: float = 0.02) -> None:
-    """Lock a file; OSError if another process holds it, for longer than `writer_of` looks."""
+    """Lock a file; OSError if another process holds it for longer than `writer_of` does."""
     for _ in range(glances):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,7 +165,7 @@ def _take_lock(handle: int, *, glances: int = 5, pause: float = 0.02) -> None:
 
 
 def writer_of(folder: Path) -> str | None:
-    """Return the number of the process that writes to a folder now, or None."""
+    """Return the number of the process that now writes to a folder, or None."""
     try:
         with (folder / "lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

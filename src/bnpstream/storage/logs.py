@@ -1,4 +1,4 @@
-"""Files of JSON lines that grow at the end, are cut back to a checkpoint, and rotate."""
+"""Files of JSON lines that grow, are cut back to a checkpoint, and rotate."""
 
 import os
 from collections.abc import Iterator
@@ -14,28 +14,28 @@ ROTATE_BYTES = 1 << 24
 
 
 class Mark(NamedTuple):
-    """How far a file was written: the number of the present segment, and its length."""
+    """An end of a file: the number of the current segment, and its length."""
 
     segment: int = 0
     length: int = 0
 
 
 class JsonLines:
-    """Appends records, a line each; a segment that has grown long is put away under a number.
+    """Appends records, one per line; a full segment is renamed and numbered.
 
-    Segment 3 of ``trace.jsonl`` is ``trace.000003.jsonl`` once it is full; the present one has the
-    plain name.
+    Once full, segment 3 of ``trace.jsonl`` is ``trace.000003.jsonl``; the current one has the plain
+    name.
 
     Parameters
     ----------
     path : Path
         The file, ending in ".jsonl".
     mark : Mark
-        Where a checkpoint says it ends: what is beyond is cut away.
+        Its end at a checkpoint; anything after it is cut off.
     keep : int or None
-        Full segments that are kept; None keeps all.
+        Full segments to keep; None keeps all.
     rotate_bytes : int
-        Length from which a segment is full.
+        Length at which a segment is full.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class JsonLines:
                 os.truncate(file.fileno(), mark.length)
 
     def append(self, records: list[Any]) -> None:
-        """Write some records; they are on the disk after `sync`."""
+        """Write records; they are on disk after `sync`."""
         if not records:
             return
         data = b"".join(
@@ -99,14 +99,14 @@ class JsonLines:
             self._file.flush()
 
     def sync(self) -> Mark:
-        """Bring all to the disk; return where it ends."""
+        """Flush everything to disk; return the end."""
         with disk_errors(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
         return Mark(self.segment, self._length)
 
     def forget(self, oldest: Mark) -> None:
-        """Remove full segments beyond those kept, but none that a checkpoint may go back to."""
+        """Remove full segments beyond those to keep, but none that a checkpoint may go back to."""
         if self.keep is None:
             return
         for number, path in full_segments(self.path):
@@ -114,24 +114,24 @@ class JsonLines:
                 path.unlink()
 
     def close(self) -> None:
-        """Close the file; what is not on the disk by then was not vouched for."""
+        """Close the file; records not yet synced may be lost."""
         with suppress(OSError):
             self._file.close()
 
 
 def segment_path(path: Path, number: int) -> Path:
-    """Return the name of a full segment."""
+    """Return the path of a full segment."""
     return path.with_name(f"{path.stem}.{number:06d}.jsonl")
 
 
 def full_segments(path: Path) -> list[tuple[int, Path]]:
-    """Return the numbers and names of all full segments, in order."""
+    """Return the numbers and paths of all full segments, in order."""
     found = path.parent.glob(f"{path.stem}.[0-9][0-9][0-9][0-9][0-9][0-9].jsonl")
     return sorted((int(segment.name.split(".")[-2]), segment) for segment in found)
 
 
 def read_logged(path: Path, mark: Mark) -> Iterator[dict[str, Any]]:
-    """Yield the records that a checkpoint vouches for; those of removed segments are missing."""
+    """Yield the records up to a checkpoint; those of removed segments are missing."""
     for number, segment in full_segments(path):
         if number <= mark.segment:
             yield from _records(segment, mark.length if number == mark.segment else None)
@@ -150,14 +150,14 @@ def _records(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
 
 
 class Tail:
-    """Reads what is added to a file of JSON lines by another process, rotated or cut as it may be.
+    """Reads what another process appends to a file of JSON lines, even if it is rotated or cut.
 
     Parameters
     ----------
     path : Path
         The file.
     most_bytes : int, optional
-        Of what is there at first, only so much at its end is read.
+        Of existing contents, read only this much at the end.
     """
 
     def __init__(self, path: Path, most_bytes: int | None = None) -> None:
@@ -165,8 +165,8 @@ class Tail:
         self._segment, self._offset, self._last = -1, 0, b""
 
     def read(self) -> tuple[bool, list[dict[str, Any]]]:
-        """Return whether all read before is void, as the file was cut; and records that are new."""
-        if not self.path.exists():  # not there so far, or rotated at this moment
+        """Return whether the file was cut, which voids earlier records, and the new records."""
+        if not self.path.exists():  # not there yet, or just being rotated
             return False, []
         full = full_segments(self.path)
         present = full[-1][0] + 1 if full else 0
@@ -181,12 +181,12 @@ class Tail:
         for number in sorted(number for number in paths if number >= self._segment):
             if number > self._segment:
                 self._segment, self._offset, self._last = number, 0, b""
-            with suppress(FileNotFoundError):  # rotated at this moment: the next time
+            with suppress(FileNotFoundError):  # just being rotated: next time
                 records += self._added(paths[number])
         return is_cut, records
 
     def _is_same(self, path: Path | None) -> bool:
-        """Return whether a segment still begins with what was read of it."""
+        """Return whether a segment still starts with what was read of it."""
         if path is None or not path.exists():
             return False
         with path.open("rb") as file:
@@ -194,14 +194,14 @@ class Tail:
             return file.read(len(self._last)) == self._last
 
     def _added(self, path: Path) -> list[dict[str, Any]]:
-        """Return the records of whole lines after what was read."""
+        """Return the records in whole lines after what was read."""
         with path.open("rb") as file:
             file.seek(self._offset)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.split(b"\n")[:-1]
         if self._offset > 0 and not self._last:
-            lines = lines[1:]  # it was begun in the middle
+            lines = lines[1:]  # the first line is incomplete
         self._offset += len(whole)
         self._last = (self._last + whole)[-256:]
         return [orjson.loads(line) for line in lines]

@@ -14,15 +14,15 @@ from bnpstream.storage.files import RunError, intact
 from bnpstream.storage.tensors import Tensors
 
 OLD_DEFAULTS = {"max_responsibilities": None}
-"""Of settings that models saved by earlier versions do not have: what these did."""
+"""Values of settings that models saved by earlier versions lack."""
 
 
 class UnnamedClassError(RunError, ValueError):
-    """A model was saved with a class that has to be named on loading."""
+    """A model was saved with a class that must be named on loading."""
 
 
 class SavedModel(NamedTuple):
-    """A model as it was saved."""
+    """A saved model."""
 
     settings: dict[str, Any]
     """Arguments of its constructor."""
@@ -38,7 +38,7 @@ class SavedModel(NamedTuple):
         return cls({name: decode(x, known) for name, x in settings.items()}, tensors, known)
 
     def stream(self, fresh: Stream, encoders: dict[str, type[Encoder]] | None = None) -> Stream:
-        """Return the stream that was saved; `fresh` is one of these settings that saw nothing."""
+        """Return the saved stream; `fresh` is a new stream with the same settings."""
         document, arrays = self.tensors.document, self.tensors.arrays
         if "stream" in document:
             found = Snapshot(document["stream"], arrays)
@@ -63,13 +63,13 @@ def model_tensors(
     Parameters
     ----------
     kind : str
-        What kind of model it is.
+        Kind of model.
     settings : dict
         Arguments of its constructor.
     stream : Stream or None
-        What it has learnt.
+        Its stream.
     extra : dict, optional
-        What else is to be saved.
+        Anything else to save.
     """
     document: dict[str, Any] = {
         "model": {"estimator": kind, "settings": {k: encode(x) for k, x in settings.items()}},
@@ -83,13 +83,13 @@ def model_tensors(
 
 
 def save_model(folder: Path, kind: str, settings: dict[str, Any], stream: Stream) -> None:
-    """Save a model to a directory; one that was saved there before is replaced."""
+    """Save a model to a directory; an earlier model there is replaced."""
     tensors = model_tensors(kind, settings, stream)
     save_run(folder, {"model": tensors.document["model"]}, tensors)
 
 
 def read_model(folder: Path, kind: str, classes: Iterable[type] = ()) -> SavedModel:
-    """Return the model that was saved in a directory, or that a run has fitted so far."""
+    """Return the model that was saved in a directory, or that of a run."""
     read_config(folder)
     tensors = read_checkpoint(folder)
     with loading(folder):
@@ -101,7 +101,7 @@ def read_model(folder: Path, kind: str, classes: Iterable[type] = ()) -> SavedMo
 
 @contextmanager
 def loading(folder: Path) -> Iterator[None]:
-    """Say of a checkpoint that it is wrong if what is made of it inside fails."""
+    """Blame a checkpoint if the code inside, which uses it, fails."""
     path = checkpoint_path(folder)
     with intact(path):
         try:

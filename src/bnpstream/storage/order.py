@@ -12,32 +12,32 @@ __all__ = ["OrderLog", "Ordered"]
 
 
 class Ordered(NamedTuple):
-    """A batch that was told of, or is about to be."""
+    """A batch that was answered, or is about to be."""
 
     records: int
-    """Records before it."""
+    """Number of records before it."""
     order: Any
-    """How it was put together: for its source to know."""
+    """How it was put together, in its source's own terms."""
     position: Any
-    """After it."""
+    """Position after it."""
 
 
 class OrderLog:
-    """Batches since the last checkpoint but one: on the disk before anybody is told of them.
+    """Batches since the last checkpoint but one; saved before they are answered.
 
-    Other than what is logged along the way, it is not cut back to a checkpoint: it says how to go
-    from there to what others were told. A line that was not finished was told to nobody.
+    Unlike the other logs, it is not cut back to a checkpoint: it tells how to get from there to
+    what was answered. A batch on an unfinished line has not been answered.
 
     Parameters
     ----------
     path : Path
-        The file; what is older than the last checkpoint is beside it.
+        The file; a second file beside it holds what is older than the last checkpoint.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.batches: list[Ordered] = []
-        """In order; a batch that comes later takes the place of those that it overlaps."""
+        """In order; a later batch replaces those that it overlaps."""
         with disk_errors(path):
             for one in (self._before, path):
                 for line in _whole_lines(one):
@@ -57,7 +57,7 @@ class OrderLog:
         self.batches.append(batch)
 
     def append(self, batch: Ordered) -> None:
-        """Bring a batch to the disk, unless it is there."""
+        """Save a batch, unless it is there."""
         if batch in self.batches:
             return
         self._add(batch)
@@ -67,7 +67,7 @@ class OrderLog:
             os.fsync(self._file.fileno())
 
     def rotate(self, records: int) -> None:
-        """Begin again after a checkpoint; `records` is how many the one before it had."""
+        """Start again after a checkpoint; `records` is the number at the previous one."""
         with disk_errors(self.path):
             self._file.close()
             self.path.replace(self._before)
@@ -81,7 +81,7 @@ class OrderLog:
 
 
 def _whole_lines(path: Path) -> list[bytes]:
-    """Return the lines of a file that have an end, and remove the one that has none."""
+    """Return the complete lines of a file, and remove an incomplete last one."""
     if not path.exists():
         return []
     data = path.read_bytes()

@@ -14,29 +14,29 @@ from safetensors.numpy import save_file
 from bnpstream.storage.files import WRONG, RunError, disk_errors, write_atomically
 
 FORMAT = 3
-"""Version of the format: raised when an older version could not read what is written."""
+"""Version of the format, raised when older versions cannot read the files."""
 
 
 class Tensors(NamedTuple):
-    """What a file of state holds."""
+    """The contents of a state file."""
 
     arrays: dict[str, NDArray[Any]]
     document: dict[str, Any]
 
 
 class MissingError(RunError):
-    """A file is not there."""
+    """A file is missing."""
 
 
 class DamagedError(RunError):
-    """A file is not what was written."""
+    """A file is damaged."""
 
 
 def write_tensors(path: Path, tensors: Tensors) -> None:
     """Write arrays and a document to a file, in one atomic step."""
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.arrays.items()}
     text = json.dumps({"format": FORMAT, **tensors.document}, sort_keys=True)
-    # One entry of metadata: the order of several is not the same in every run.
+    # One entry of metadata, because the order of several varies.
     metadata = {"bnpstream": json.dumps({"sha256": checksum(arrays, text), "document": text})}
 
     def write(partial: Path) -> None:
@@ -44,23 +44,23 @@ def write_tensors(path: Path, tensors: Tensors) -> None:
         mode = partial.stat().st_mode
         try:
             save_file(arrays, str(partial), metadata)
-        except SafetensorError as error:  # of the system's error only the words are left
+        except SafetensorError as error:  # only the text of the system error is left
             number = re.search(r"os error (\d+)", str(error))
             raise OSError(int(number[1]) if number else 0, str(error)) from error
-        partial.chmod(mode)  # it would be the owner's alone
+        partial.chmod(mode)  # otherwise only the owner could read it
 
     with disk_errors(path):
         write_atomically(path, write)
 
 
 def read_tensors(path: Path) -> Tensors:
-    """Read arrays and document; MissingError or DamagedError if they are not what was written."""
+    """Read arrays and document; MissingError or DamagedError if that fails."""
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if "bnpstream" not in metadata:
-            raise ValueError("bnpstream has not written it")
+            raise ValueError("not written by bnpstream")
         envelope = json.loads(metadata["bnpstream"])
         text, expected = envelope["document"], envelope["sha256"]
         document: dict[str, Any] = json.loads(text)
@@ -71,28 +71,28 @@ def read_tensors(path: Path) -> Tensors:
         raise DamagedError(f"{path}: is damaged: {error}") from error
     check_format(path, version)
     if expected != checksum(arrays, text):
-        raise DamagedError(f"{path}: is damaged: the checksum is not that of its contents")
+        raise DamagedError(f"{path}: is damaged: the checksum does not match the contents")
     return Tensors(arrays, document)
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Read the document alone, quickly and unchecked: for those who watch."""
+    """Read the document alone, quickly and unchecked, for watching a run."""
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
         document: dict[str, Any] = json.loads(json.loads(metadata["bnpstream"])["document"])
     except FileNotFoundError:
-        raise MissingError(f"{path}: there is no such file") from None
+        raise MissingError(f"{path}: no such file") from None
     except (SafetensorError, OSError, *WRONG) as error:
         raise DamagedError(f"{path}: is damaged: {error}") from error
     return document
 
 
 def check_format(path: Path, version: Any) -> None:
-    """Raise RunError if a file was written by a later version than this one can read."""
+    """Raise RunError if a file was written by a version too new for this one."""
     if not isinstance(version, int) or not 1 <= version <= FORMAT:
         raise RunError(
-            f"{path}: has the format {version!r}, and this version reads 1 to {FORMAT}: "
+            f"{path}: has format {version!r}, but this version reads 1 to {FORMAT}: "
             "install the version of bnpstream that wrote it, or a later one"
         )
 

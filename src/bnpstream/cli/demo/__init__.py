@@ -1,4 +1,4 @@
-"""``bnpstream demo``: text with the default settings, or handwritten digits; with a report."""
+"""``bnpstream demo``: text with default settings, or handwritten digits; with a report."""
 
 import shutil
 from pathlib import Path
@@ -12,10 +12,10 @@ DEMOS = {"text": run_text, "digits": run_digits}
 
 
 def run_demo(name: str, out: Path, as_json: bool) -> None:
-    """Stream one of the data sets into a run, print what was found, write the report."""
+    """Cluster one of the data sets as a run, print what was found, and write the report."""
     if name not in DEMOS:
-        raise OptionError(f"demo {name}: give {' or '.join(DEMOS)}")
+        raise OptionError(f"unknown demo {name}: give {' or '.join(DEMOS)}")
     out.mkdir(parents=True, exist_ok=True)
-    if (out / "run" / "config.json").exists():  # of an earlier demo
+    if (out / "run" / "config.json").exists():  # from an earlier demo
         shutil.rmtree(out / "run")
     DEMOS[name](out, Page(stderr=as_json), as_json)

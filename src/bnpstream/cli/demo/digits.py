@@ -24,9 +24,9 @@ MODEL = ModelOptions(prior="nig", concentration=1.0, tilt=1.0, alpha=2.0)
 
 
 def run_digits(out: Path, console: Console, as_json: bool) -> None:
-    """Stream the digits into a run, print what was found, write the report."""
+    """Cluster the digits as a run, print what was found, and write the report."""
     data = digits()
-    # The file comes writer by writer: shuffled, the stream is stationary.
+    # The file is sorted by writer; shuffling makes the stream stationary.
     order = np.random.default_rng(0).permutation(data.counts.shape[0])
     images, labels = data.counts[order], np.asarray(data.labels)[order]
     console.print(
@@ -72,7 +72,7 @@ def run_digits(out: Path, console: Console, as_json: bool) -> None:
 def _clusters(
     run: Run, labels: NDArray[np.intp], positions: NDArray[np.intp]
 ) -> list[dict[str, Any]]:
-    """Return what every cluster turned out to be, the heaviest first."""
+    """Return what each cluster shows, largest first."""
     posterior = run.model.posterior
     ids, weights = posterior.ids, posterior.weights
     majority, shares = majority_labels(labels, positions, ids.size)

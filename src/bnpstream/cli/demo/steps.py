@@ -1,4 +1,4 @@
-"""What all demos do: stream a source into a run, write its report, say where both are."""
+"""Steps of all demos: cluster a source as a run, write its report, print where both are."""
 
 import importlib.util
 from pathlib import Path
@@ -24,7 +24,7 @@ def stream_into(folder: Path, source: Path, model: ModelOptions, pace: Pace) -> 
 
 
 def report(described: RunDescription, out: Path, console: Console) -> str | None:
-    """Write the report; say what to install where that cannot be done."""
+    """Write the report; if packages for it are missing, say what to install."""
     missing = [name for name in ("matplotlib", "jinja2") if importlib.util.find_spec(name) is None]
     if missing:
         console.print(
@@ -37,7 +37,7 @@ def report(described: RunDescription, out: Path, console: Console) -> str | None
 
 
 def print_paths(result: dict[str, Any], console: Console) -> None:
-    """Print where the run and its report are."""
+    """Print the paths of the run and its report."""
     for name in ("run", "report"):
         if result[name] is not None:
             console.print(f"{name}: {result[name]}", soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""The documentation of installed packages, clustered with the default settings."""
+"""The documentation of installed packages, clustered with default settings."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,11 +20,11 @@ from bnpstream.runs.overview import Run
 from bnpstream.runs.score import predict, source_for
 
 WORDS = 5
-"""Shown of a topic."""
+"""Words per topic."""
 
 
 def run_text(out: Path, console: Console, as_json: bool) -> None:
-    """Cluster the documentation of installed packages with the default settings."""
+    """Cluster the documentation of installed packages with default settings."""
     texts, source, folder = docstrings(), out / "docstrings.jsonl", out / "run"
     console.print(
         f"Clustering {len(texts):,} descriptions of functions and classes of the installed NumPy, "
@@ -60,7 +60,7 @@ def run_text(out: Path, console: Console, as_json: bool) -> None:
 def _topics(
     described: RunDescription, texts: list[Docstring], topics: list[int]
 ) -> list[dict[str, Any]]:
-    """Return topics, the largest first, and the module that most of their texts are from."""
+    """Return topics, largest first, with the module that most of their texts come from."""
     found = []
     for topic in described.topics:
         modules = Counter(

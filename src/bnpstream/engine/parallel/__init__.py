@@ -1,9 +1,9 @@
-"""One stream absorbed in parts side by side, by threads, processes or machines.
+"""One stream absorbed in parts in parallel, by threads, processes or machines.
 
 - `staleness`: which posterior a part starts from;
 - `changes`: what a part did to it;
-- `resolution`: what that means for a newer posterior, where new clusters are matched;
-- `replica`: a posterior brought from version to version by changes;
+- `resolution`: applies that to a newer posterior, and matches new clusters;
+- `replica`: a posterior moved from version to version by changes;
 - `rounds`: parts absorbed by threads of one process;
 - `shards`: EP over parts;
 - `sweeps`: EP over parts by threads of one process.

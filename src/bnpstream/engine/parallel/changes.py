@@ -1,4 +1,4 @@
-"""What a part of a stream did to a posterior, so that other copies of it can do the same."""
+"""What a part of a stream did to a posterior, so that other copies can do the same."""
 
 from collections.abc import Iterable
 from copy import copy
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class OpenedStream(Protocol):
-    """A stream, and whatever else it takes to give it rows."""
+    """A stream, and whatever is needed to give it rows."""
 
     stream: "Stream"
 
     @property
     def likelihood(self) -> Likelihood:
-        """Return the likelihood as it was given: it may leave something open."""
+        """Return the likelihood as given; parameters may be unset."""
 
     def absorb(self, rows: Any, times: Any = None, /) -> Any:
         """Absorb rows; ValueError names a bad one, and nothing is absorbed."""
@@ -48,24 +48,24 @@ class Learnt(NamedTuple):
 
     prior: Prior
     likelihood: Likelihood | None
-    """None: as it was."""
+    """None: unchanged."""
     learner: Learner | None
 
 
 class Whole(NamedTuple):
-    """A posterior, all of it, without its history."""
+    """A whole posterior, without its history."""
 
     opened: Any
 
 
 class Assigned(NamedTuple):
-    """What a plain pass left where it started from the newest posterior: numbers to take over."""
+    """Result of a plain pass that started from the newest posterior: numbers to copy."""
 
     slots: Integers
-    """Of the rows that changed."""
+    """Slots of the rows that changed."""
     entries: Entries
     masses: Floats
-    """(K,): of all clusters, as the following."""
+    """(K,): for all clusters, like the following."""
     log_vacancy: Floats
     ids: Integers
     counters: Integers
@@ -74,7 +74,7 @@ class Assigned(NamedTuple):
 
     @classmethod
     def between(cls, before: "Stream", after: "Stream") -> Self:
-        """Return what led from one posterior to another."""
+        """Return the change from one posterior to another."""
         state = after.state
         slots = touched_slots(before.state, state)
         other = None if after.likelihood is before.likelihood else after.likelihood
@@ -90,7 +90,7 @@ class Assigned(NamedTuple):
         )
 
     def apply(self, stream: "Stream") -> Integers:
-        """Do the same to a posterior; return the slots of the rows that changed."""
+        """Apply the change to a posterior; return the slots of the rows that changed."""
         state = stream.state
         for id in self.ids[state.n_clusters :].tolist():
             _open(state, id)
@@ -103,22 +103,22 @@ class Assigned(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """What `resolve` made of an `Added`."""
+    """The result of `resolve` for an `Added`."""
 
     targets: Integers
     """Ids of the clusters that its rows are added to."""
     opened: Integers
-    """Of these, ids of clusters that have to be opened first, in order."""
+    """Those of them that must be opened first, in order."""
     next_id: int
     learnt: Learnt
     removed: list[Event]
-    """Merges and retirements that a budget asked for, in order, after the addition."""
+    """Merges and retirements by a budget, in order, after the addition."""
 
 
 class Added(NamedTuple):
-    """What a plain pass added to an older posterior: differences, a row per cluster touched.
+    """What a plain pass added to an older posterior: differences, one row per cluster touched.
 
-    The first rows are clusters of that posterior, the others were opened by this part.
+    The first rows are clusters of that posterior; the others were opened by this part.
     """
 
     ids: Integers
@@ -134,7 +134,7 @@ class Added(NamedTuple):
     """log U at the last row."""
     n_rows: int
     next_id: int
-    """Ids from here on were given after that posterior."""
+    """Ids from here on were assigned after that posterior."""
     probe: Batch | None
     """The first rows, which decide on a scale if it is to be learnt again here."""
 
@@ -142,7 +142,7 @@ class Added(NamedTuple):
     def between(
         cls, old: MixtureState, new: MixtureState, events: Iterable[Event], probe: Batch | None
     ) -> Self:
-        """Return what led from one posterior to another; births are among the events on the way."""
+        """Return the change from one posterior to another; births are among the events between."""
         slots = touched_slots(old, new)
         known = slots[slots < old.n_clusters]
         masses, log_vacancy = new.masses[slots], new.log_vacancy[slots]
@@ -169,18 +169,18 @@ class Added(NamedTuple):
 
     @property
     def own_ids(self) -> Integers:
-        """Return the ids that the clusters of all rows have where the part was absorbed."""
+        """Return the ids of the clusters of all rows, as this part numbered them."""
         return np.append(self.ids, self.next_id + np.arange(self.born.size))
 
     def renamed(self, ids: Integers, targets: Integers) -> Integers:
-        """Return ids of clusters, as this part has them, as they are in the newer posterior.
+        """Return ids of clusters, as this part numbered them, as ids in the newer posterior.
 
         Parameters
         ----------
         ids : ndarray
-            Any of `own_ids`.
+            Some of `own_ids`.
         targets : ndarray
-            What became of `own_ids`, see `Resolution`.
+            New ids of `own_ids`, see `Resolution`.
         """
         n_known = self.ids.size
         found, born = ids.copy(), ids >= self.next_id
@@ -190,7 +190,7 @@ class Added(NamedTuple):
         return found
 
     def apply(self, stream: "Stream", resolution: Resolution) -> Integers:
-        """Do the same to a newer posterior; return the slots of the rows before any are removed."""
+        """Apply the change to a newer posterior; return the slots of the rows before removals."""
         state = stream.state
         for id in resolution.opened.tolist():
             _open(state, id)
@@ -214,7 +214,7 @@ class Added(NamedTuple):
 
 
 def exact_change(before: "Stream", opened: OpenedStream) -> Assigned | Whole:
-    """Return what a part left that started from the newest posterior."""
+    """Return the change by a part that started from the newest posterior."""
     if only_adds(opened.stream) and before.phase is Phase.RUNNING:
         return Assigned.between(before, opened.stream)
     return Whole(without_history(opened))

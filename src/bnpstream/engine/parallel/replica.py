@@ -1,7 +1,7 @@
-"""A posterior of which there are several copies, brought from version to version by changes.
+"""A posterior with several copies, moved from version to version by changes.
 
-Every copy is given the same changes in the same order and applies them to the same numbers, so that
-a version is the same bits wherever it is, however it got there.
+Every copy gets the same changes in the same order and applies them to the same numbers, so a
+version has the same bits everywhere, however it was reached.
 """
 
 from copy import deepcopy
@@ -34,9 +34,9 @@ class Replica:
     Parameters
     ----------
     opened : OpenedStream
-        Its stream is changed in place; where all of it changes, another takes its place.
+        Its stream is changed in place, or replaced if everything changes.
     version : int
-        Parts that are in it.
+        Number of parts that it contains.
     """
 
     def __init__(self, opened: OpenedStream, version: int) -> None:
@@ -52,8 +52,8 @@ class Replica:
     def working_copy(self) -> OpenedStream:
         """Return an independent copy to absorb rows with.
 
-        If it is given back (`give_back`), its arrays are used again by the next one, and of its
-        cache only what has grown has to be looked at.
+        If it is given back (`give_back`), the next copy reuses its arrays, and only grown parts of
+        its cache are rebuilt.
         """
         stream, spare = self.stream, self._spare
         fixed: list[Any] = [stream.prior, stream.given_prior]
@@ -73,27 +73,27 @@ class Replica:
         return working
 
     def give_back(self, state: MixtureState, part: int) -> None:
-        """Take the posterior of a working copy back.
+        """Take back the posterior of a working copy.
 
         Parameters
         ----------
         state : MixtureState
-            Rows were only added to its clusters, and new ones opened.
+            Rows were only added to its clusters, and new clusters opened.
         part : int
-            Whose rows they were.
+            The part that was absorbed.
         """
         self._spare, self._part = state, part
         self._kept, self._grown = self.stream.state.n_clusters, [NOWHERE]
 
     def take(self, change: Any, resolution: Resolution | None = None) -> None:
-        """Take over what the next part changed, and become the next version.
+        """Apply the change by the next part, and become the next version.
 
         Parameters
         ----------
         change : Whole, Assigned, Added or None
             None: nothing changed.
         resolution : Resolution, optional
-            Of an `Added`.
+            For an `Added`.
         """
         match change:
             case Whole():
@@ -116,7 +116,7 @@ class Replica:
     def _note(self, slots: Integers, places: Integers) -> None:
         """Remember what may be larger than in the posterior that was given back.
 
-        That one has what its own part added; whatever others added there too is noted anyway.
+        That posterior has what its own part added; changes by others there are noted anyway.
         """
         if self._spare is None:
             return

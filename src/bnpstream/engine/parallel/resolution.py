@@ -1,7 +1,7 @@
-"""What a part added to an older posterior, made sense of for the newest one.
+"""Applies what a part added to an older posterior to the newest one.
 
-Parts are resolved in their order, each against the posterior of the version before: ids, matches of
-new clusters, learning, a budget. Whoever is told the resolution adds the same numbers to the same
+Parts are resolved in order, each against the posterior of the previous version: ids, matches of new
+clusters, learning, a budget. With the resolution, every replica adds the same numbers to the same
 clusters.
 """
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 def resolve(
     stream: "Stream", change: Added, recent: Iterable[Event]
 ) -> tuple[Resolution, list[Event]]:
-    """Apply what a part added to an older posterior; return what was decided, and births.
+    """Apply what a part added to an older posterior; return the decisions, and births.
 
     Parameters
     ----------
     stream : Stream
-        The newest posterior; the part is added to it, and its history is left to the caller.
+        The newest posterior; the part is added to it. The caller updates its history.
     change : Added
         What the part added.
     recent : iterable of Event
-        What became of clusters since that older posterior, in order.
+        Events of clusters since that older posterior, in order.
 
     Returns
     -------
     resolution : Resolution
-        What other replicas have to know.
+        What other replicas need to know.
     births : list of Event
-        Of clusters that the part opened; merges of those that were there already. They come before
-        what was removed.
+        Births of clusters that the part opened; merges of clusters that existed already. They
+        come before the removals.
     """
     state, learner = stream.state, stream.learner
     due = learner is not None and state.n_observations + change.n_rows >= learner.n_next
@@ -55,13 +55,13 @@ def resolve(
     if due:
         learnt = _learn_again(stream)
     removed = keep_within(stream.settings.budget, stream.model, state, [])
-    # Later learning changes the learner; what is sent is what it is now.
+    # Later learning changes the learner; send a copy of its current state.
     told = learnt._replace(learner=deepcopy(learnt.learner))
     return settled._replace(learnt=told, removed=removed), events
 
 
 def _learn_again(stream: "Stream") -> Learnt:
-    """Learn what is to be learnt at this row count, as a stream does by itself."""
+    """Learn what is due at this row count, as a stream does by itself."""
     state, learner = stream.state, stream.learner
     assert learner is not None
     better = learner.again(stream.trial, stream.model, state)
@@ -76,10 +76,10 @@ def _learn_again(stream: "Stream") -> Learnt:
 def _targets(
     stream: "Stream", change: Added, recent: Iterable[Event]
 ) -> tuple[Integers, Integers, list[Event]]:
-    """Return the cluster of every row of a change, which of them are new, and what to log.
+    """Return the cluster of each row of a change, which of them are new, and events to log.
 
-    A cluster that was merged away meanwhile has its survivor; what was retired opens anew. New
-    clusters are matched with those born since the posterior that the part started from.
+    A cluster that was merged in the meantime is replaced by its survivor; a retired one opens
+    again. New clusters are matched with those born since the posterior that the part started from.
     """
     state = stream.state
     targets = np.append(change.ids, np.full(change.born.size, ALONE))

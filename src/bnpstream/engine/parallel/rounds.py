@@ -1,12 +1,12 @@
-"""Blocks of a stream absorbed side by side, by threads that share its memory.
+"""Blocks of a stream absorbed in parallel, by threads that share memory.
 
-A round is s + 1 blocks of rows, s being the staleness. All of them start from the posterior before
-the round. The first is absorbed in place, each other one by a copy of that posterior; what it added
-is then resolved, in the order of blocks. So the result depends on s and on the rows of a block, and
-not on the threads. Rows that do not fill a round wait.
+A round is s + 1 blocks of rows, where s is the staleness. They all start from the posterior before
+the round. The first is absorbed in place, each of the others by a copy of that posterior; what it
+added is then resolved, in the order of blocks. So the result depends on s and on the rows per
+block, not on the threads. Rows that do not fill a round wait.
 
-Before the first round, as many rows as a block has are absorbed one after the other: most clusters
-are born there.
+Before the first round, as many rows as a block has are absorbed one after the other, because most
+clusters are born there.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEAST_ENCODED = 1024
-"""Rows that are worth a thread to encode them, at least."""
+"""Fewest rows that are worth a thread for encoding them."""
 MOST_RUNNERS = 64
-"""Rounds of different streams that may run at the same time."""
+"""Most rounds of different streams that run at the same time."""
 
 
 class Rounds:
-    """The rows that wait for a round to be full, and memory that rounds use again.
+    """The rows that wait for a full round, and memory that rounds reuse.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Rounds:
 
     @property
     def n_rows(self) -> int:
-        """Return how many rows wait."""
+        """Return the number of rows that wait."""
         return sum(map(len, self.parts))
 
     def rows(self) -> Batch:
@@ -69,16 +69,16 @@ class Rounds:
         return type(self.parts[0]).joined(self.parts)
 
     def absorb(self, stream: "Stream", rows: Any, n: int) -> Iterator[Outcome]:
-        """Absorb prepared rows, yielding records of those that are in the posterior.
+        """Absorb prepared rows; yield the records of those that are in the posterior.
 
         Parameters
         ----------
         stream : Stream
-            Their stream; it owns these rounds.
+            Their stream, which owns these rounds.
         rows
             As the encoder prepared them.
         n : int
-            How many.
+            Number of rows.
         """
         settings, start = stream.settings, 0
         if not self.parts:
@@ -92,13 +92,13 @@ class Rounds:
                 yield from self.settle(stream)
                 heed()
             start = stop
-        if self.parts:  # the rows of the caller may change
+        if self.parts:  # the caller may change the rows
             self.parts[-1] = self.parts[-1].chosen(np.arange(len(self.parts[-1])))
 
     def settle(self, stream: "Stream") -> list[Outcome]:
-        """Absorb all rows that wait, a round at most.
+        """Absorb all rows that wait, at most a round.
 
-        An interrupt is raised when that is done, so that all rows of the round are absorbed.
+        An interrupt is raised afterwards, so that all rows of the round are absorbed.
         """
         if not self.parts:
             return []
@@ -140,21 +140,21 @@ class Rounds:
         return records
 
     def _copies_of(self, stream: "Stream", n: int) -> list[MixtureState]:
-        """Return so many copies of the posterior, in memory of earlier ones."""
+        """Return copies of the posterior, in memory of earlier ones."""
         state, copies = stream.state, self._copies
         while len(copies) < n:
             copies.append(MixtureState(2, paired=state.paired))
 
         def fill(start: int, stop: int) -> None:
             for number in range(start, stop):
-                copies[number].become(state, cached=number > 0)  # the first is only compared with
+                copies[number].become(state, cached=number > 0)  # the first is only for comparison
 
         in_threads(fill, n, stream.settings.learn_threads)
         return copies[:n]
 
 
 def prepared(encoder: Encoder, rows: Any, n_threads: int) -> Any:
-    """Return rows as the encoder prepares them; many of them, where columns are fixed, by threads.
+    """Return prepared rows; if there are many, and columns are fixed, prepare them in threads.
 
     If one is bad, ValueError names it as the encoder does.
     """
@@ -171,13 +171,13 @@ def prepared(encoder: Encoder, rows: Any, n_threads: int) -> Any:
 
     try:
         in_threads(prepare, n_parts, n_parts)
-    except ValueError:  # rows are counted from the first one
+    except ValueError:  # rows are numbered from the first one
         return encoder.prepared(rows)
     return type(found[0]).joined(found)
 
 
 class Block(NamedTuple):
-    """Rows that are absorbed by a copy of the posterior while others come before them."""
+    """Rows that are absorbed by a copy of the posterior while rows before them are absorbed too."""
 
     model: Model
     settings: Settings
@@ -186,7 +186,7 @@ class Block(NamedTuple):
     def absorb(
         self, before: MixtureState, copy: MixtureState, *, learns: bool
     ) -> tuple[Added, list[Record]]:
-        """Return what the rows added, and records with the ids that clusters have in the copy.
+        """Return what the rows added, and records with the ids of clusters in the copy.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ def _renamed(
     targets: Integers,
     events: list[Event],
 ) -> Iterator[Record]:
-    """Yield the records of a block as those of rows that came after all rows before them.
+    """Yield the records of a block as if its rows had come after all rows before them.
 
     Parameters
     ----------
@@ -222,13 +222,13 @@ def _renamed(
     records : list of Record
         As the block has them.
     change, targets : Added, ndarray
-        What it added, and to which clusters.
+        What the block added, and to which clusters.
     events : list of Event
-        What became of clusters when it was added; told with the last record.
+        Events of clusters when it was added; yielded with the last record.
     """
     last = records[-1]
     more_rows = state.n_observations - last.n_observations
-    # The block did not see the clusters of others: how many there are after it is known.
+    # The block did not see the clusters of others; their number is known after it.
     more_clusters = state.n_clusters - int(last.rows.n_clusters[-1])
     for record in records:
         rows, shares = record.rows, record.responsibilities
@@ -243,7 +243,7 @@ def _renamed(
 
 
 def _cut(parts: list[Batch], size: int) -> Iterator[list[Batch]]:
-    """Yield parts of so many rows together, the last of fewer; a part may be cut."""
+    """Yield parts with this many rows together, the last with fewer; parts may be split."""
     ends = np.cumsum([0, *map(len, parts)]).tolist()
     for start in range(0, ends[-1], size):
         stop = start + size
@@ -261,9 +261,9 @@ def _runners() -> ThreadPoolExecutor:
 
 
 def to_the_end(work: Callable[[], T]) -> tuple[T, BaseException | None]:
-    """Return what work returns, and what a signal raised meanwhile in this thread.
+    """Return the result of work, and the exception that a signal raised in this thread, if any.
 
-    Signals are handled in the main thread: another one does the work.
+    Signals are handled in the main thread, so another thread does the work.
     """
     running, interrupt = _runners().submit(work), None
     while not running.done():

@@ -1,12 +1,12 @@
-"""Parallel EP, the mathematics: a sweep over a shard, and what the sweeps of all shards add up to.
+"""The mathematics of parallel EP: a sweep over a shard, and combining the sweeps of all shards.
 
 The posterior is the sum of the sites of all rows, and so the sum over shards of their summed sites
 (Gelman et al. 2014, Xu et al. 2014). A shard is swept as in serial EP, while the sites of the other
-shards stay what they were: those and the prior are the cavity of the shard. No function here
+shards stay fixed: those and the prior are the cavity of the shard. No function here
 changes its arguments.
 
 A shard returns its whole summed site, not the change: on KOS nine clusters in ten change in every
-sweep, and a sum of sums has no drift that would have to be taken out now and then.
+sweep, and a sum of sums has no drift that would need correcting.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -41,13 +41,13 @@ against .6 % and 1.1 % in serial EP; undamped it is more. More shards were tried
 
 
 class SparseStream(NamedTuple):
-    """A stream to sweep from and to predict with: its rows and its history stay behind."""
+    """A stream to sweep from and to predict with, without rows and history."""
 
     prior: Prior
     encoder: Encoder
     settings: Settings
     arrays: dict[str, NDArray[Any]]
-    """The posterior; of the statistics what is not zero, a fifth of them on KOS."""
+    """The posterior; only nonzero statistics, a fifth of them on KOS."""
 
     @classmethod
     def of(cls, stream: "Stream") -> Self:
@@ -55,7 +55,7 @@ class SparseStream(NamedTuple):
         return cls(stream.prior, stream.encoder, stream.settings, state_arrays(stream.state))
 
     def posterior(self) -> Posterior:
-        """Return the posterior; it is a copy."""
+        """Return the posterior, as a copy."""
         likelihood = self.encoder.likelihood
         state = state_from(self.arrays, paired=likelihood.paired)
         kernel_for = Loops(self.settings).kernel
@@ -63,33 +63,33 @@ class SparseStream(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """What a sweep over a shard did."""
+    """Result of a sweep over a shard."""
 
     summed: ClusterRows
     """The summed site: what the rows of the shard now add to the posterior."""
     next_id: int
-    """Clusters opened have ids from that of the posterior up to this: of this shard only."""
+    """End of the ids of clusters opened by this shard; they start at that of the posterior."""
     auxiliary: float
     n_rows: int
     change: float
-    """Summed over rows, see `Epoch`."""
+    """Sum over rows, see `Epoch`."""
     log_predictive: float
     events: list[Event]
 
 
 class Combined(NamedTuple):
-    """What the sweeps of all shards amount to."""
+    """Result of the sweeps of all shards."""
 
     state: MixtureState
     names: list[Integers]
-    """The ids that the clusters which each shard opened have from now on."""
+    """New ids of the clusters that each shard opened."""
     epoch: Epoch
 
 
 def sweep_shard(
     batch: Batch, sites: Responsibilities, posterior: SparseStream, damping: float
 ) -> tuple[Responsibilities, Swept]:
-    """Revisit the rows of a shard once, all others being fixed.
+    """Revisit the rows of a shard once, with all others fixed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def sweep_shard(
     sites : Responsibilities
         What they contributed to the posterior.
     posterior : SparseStream
-        Of all rows.
+        Posterior of all rows.
     damping : float
         Share of its old site that a row keeps.
 
@@ -107,7 +107,7 @@ def sweep_shard(
     sites : Responsibilities
         What the rows contribute now.
     swept : Swept
-        Their sum, and what happened.
+        Their sum, and the events.
     """
     model, state, _, kernel_for = posterior.posterior()
     settings = posterior.settings.visit(model.prior)
@@ -119,7 +119,7 @@ def sweep_shard(
         found = damped(state, sites, found, damping, settings.min_responsibility)
         new = found.sites(state)
     statistics, *rest = totals(new, batch, state.n_clusters)
-    if not state.paired:  # of words, most are in few clusters
+    if not state.paired:  # most words are in few clusters
         statistics = csr_array(statistics)
     return found, Swept(
         ClusterRows(state.ids.copy(), statistics, *rest),
@@ -139,7 +139,7 @@ def damped(
     damping: float,
     least: float,
 ) -> Responsibilities:
-    """Return the weighted mean of old and new sites; clusters that are gone are left out.
+    """Return the weighted mean of old and new sites, without clusters that are gone.
 
     Shares below `least` times the largest of their row are dropped, as in a visit.
     """
@@ -167,9 +167,9 @@ def _mixed_contributions(
     Parameters
     ----------
     parts : list of (float, SiteBuffer)
-        Sites of the same rows, and how much of each is in the mean.
+        Sites of the same rows, and the weight of each in the mean.
     indptr, slots : ndarray
-        The clusters of every row, each in one of its sites at least.
+        The clusters of each row, each in at least one of its sites.
     """
     mixed = Contributions()
     for i in range(indptr.size - 1):
@@ -189,14 +189,14 @@ def _matrix(state: MixtureState, sites: Responsibilities) -> csr_array:
 
 
 def combine(stream: "Stream", sweeps: list[Swept]) -> Combined:
-    """Add up what all shards contribute now; clusters that several opened are recognised as one.
+    """Add up what all shards contribute now; match clusters that several shards opened.
 
     Parameters
     ----------
     stream : Stream
-        What the sweeps started from, with its posterior.
+        The stream that the sweeps started from, with its posterior.
     sweeps : list of Swept
-        Of every shard, in order.
+        Of each shard, in order.
     """
     model, before = stream.model, stream.state
     first = next_id = before.next_id
@@ -216,7 +216,7 @@ def combine(stream: "Stream", sweeps: list[Swept]) -> Combined:
         names.append(new_ids)
         events += _news(swept.events, first, new_ids, alone)
     every = ClusterRows.added(parts, paired=before.paired)
-    # Several shards may have left a cluster together; a single one has dropped it itself.
+    # Several shards may have left a cluster together; a single shard has dropped it itself.
     least = stream.visits.least_mass if len(sweeps) > 1 else 0.0
     light = (every.masses < least) & (every.ids < first)
     n = before.n_observations
@@ -239,7 +239,7 @@ def combine(stream: "Stream", sweeps: list[Swept]) -> Combined:
 
 
 def renamed(ids: Integers, first: int, new_ids: Integers) -> Integers:
-    """Return ids with those from `first` on, which a shard gave, replaced."""
+    """Return ids, with those that a shard assigned (from `first` on) replaced."""
     own = ids >= first
     given = ids.copy()
     given[own] = new_ids[ids[own] - first]
@@ -247,7 +247,7 @@ def renamed(ids: Integers, first: int, new_ids: Integers) -> Integers:
 
 
 def _since(parts: list[ClusterRows], first: int, *, paired: bool) -> ClusterRows:
-    """Return the clusters that earlier shards opened, as they are by now."""
+    """Return the clusters that earlier shards opened, as they are now."""
     opened = [part.chosen(np.flatnonzero(part.ids >= first)) for part in parts]
     if not opened:
         nothing = np.empty(0)
@@ -256,7 +256,7 @@ def _since(parts: list[ClusterRows], first: int, *, paired: bool) -> ClusterRows
 
 
 def _news(events: list[Event], first: int, new_ids: Integers, alone: NDArray[Any]) -> list[Event]:
-    """Return the events of a shard, with the ids that clusters have from now on.
+    """Return the events of a shard, with the new ids of clusters.
 
     A cluster that another shard has opened too is born once.
     """
@@ -270,7 +270,7 @@ def _news(events: list[Event], first: int, new_ids: Integers, alone: NDArray[Any
 
 
 def _what_is_true(events: list[Event], state: MixtureState) -> list[Event]:
-    """Return events without the deaths of clusters that live on in another shard, or twice."""
+    """Return events without deaths of clusters that live on in another shard, and duplicates."""
     dead: set[int] = set()
     true = []
     for event in events:

@@ -1,9 +1,9 @@
 """Bounded staleness: which posterior a part of a stream starts from, and which streams allow it.
 
-Part t starts from the posterior after part t - 1 - s, s being the staleness, and parts are applied
-in their order. So the result depends on the parts and on s, and not on who absorbs them.
+Part t starts from the posterior after part t - 1 - s, where s is the staleness, and parts are
+applied in order. So the result depends on the parts and on s, not on who absorbs them.
 
-The head of a stream is absorbed with no staleness, until its first rows have decided on what is
+The head of a stream is absorbed without staleness, until its first rows have decided what is
 learnt from them.
 """
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Order:
-    """Says which version of a posterior a part starts from.
+    """Determines the version of a posterior that a part starts from.
 
     Parameters
     ----------
     staleness : int
-        How many of the parts before it this version may lack.
+        Number of preceding parts that this version may lack.
     settle_every : int or None
-        A part whose number is a multiple of this starts from a version that lacks none.
+        Every part whose number is a multiple of this starts from a version that lacks none.
     settled : int
-        No version may lack a part before this one: those are the head of the stream.
+        Parts before this one are the head of the stream, which no version may lack.
     """
 
     staleness: int
@@ -39,7 +39,7 @@ class Order:
     def base(
         self, stream: "Stream", version: int, part: int, number: int | None = None
     ) -> int | None:
-        """Return the version that a part starts from, or None if that version does not exist yet.
+        """Return the version that a part starts from, or None if it does not exist yet.
 
         Parameters
         ----------
@@ -48,9 +48,9 @@ class Order:
         version : int
             Its version.
         part : int
-            The part to come, counted as versions are.
+            The next part, counted like versions.
         number : int, optional
-            What `settle_every` counts it as, if that is another number.
+            Its number for `settle_every`, if different.
         """
         if is_head(stream):
             self.settled = part
@@ -62,7 +62,7 @@ class Order:
 
 
 def is_head(stream: "Stream") -> bool:
-    """Return whether the first rows are still to decide on something."""
+    """Return whether the first rows still have to decide something."""
     if stream.phase is not Phase.RUNNING:
         return True
     learner = stream.learner
@@ -70,26 +70,26 @@ def is_head(stream: "Stream") -> bool:
 
 
 def is_plain(stream: "Stream") -> bool:
-    """Return whether a budget is the only reason for which clusters may go."""
+    """Return whether a budget is the only reason for removing clusters."""
     fixed = isinstance(stream.encoder, FixedColumns)
     return fixed and not stream.revisits and stream.settings.half_life is None
 
 
 def only_adds(stream: "Stream") -> bool:
-    """Return whether clusters stay where they are, whatever comes."""
+    """Return whether clusters always stay in their slots."""
     settings = stream.settings
     return is_plain(stream) and settings.max_clusters is None and settings.max_memory is None
 
 
 def hold_still(stream: "Stream") -> None:
-    """Let a stream absorb rows without learning and without a budget: `resolve` sees to these."""
+    """Turn off learning and the budget of a stream, which `resolve` takes care of."""
     learnt: Any = stream.prior
     stream.adopt(replace(learnt, learn=()), None, None)
     stream.configure(without_budget(stream.settings))
 
 
 def without_budget(settings: Settings) -> Settings:
-    """Return settings for a part that starts from an older posterior: `resolve` keeps a budget."""
+    """Return settings for a part on an older posterior; `resolve` keeps the budget."""
     return replace(settings, max_clusters=None, max_memory=None)
 
 
@@ -97,8 +97,8 @@ def check_staleness(stream: "Stream", staleness: int, model: str) -> None:
     """Raise ValueError, naming the kind of model, if it cannot start from older posteriors."""
     if stream.settings.staleness > 0:
         raise ValueError(
-            f"this is a {model} with staleness={stream.settings.staleness}, for threads that share "
-            "its memory, and workers have a staleness of their own: leave that of the model at 0"
+            f"this {model} has staleness={stream.settings.staleness}, for threads that share "
+            "memory, but workers have their own staleness: leave that of the model at 0"
         )
     if staleness == 0 or is_plain(stream):
         return
@@ -109,7 +109,7 @@ def check_staleness(stream: "Stream", staleness: int, model: str) -> None:
     }
     what = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     raise ValueError(
-        f"staleness={staleness} needs a StreamingMixture that passes over its rows once, and this "
-        f"is a {model} with {what or 'a vocabulary that grows'}: give staleness=0, which goes with "
-        "everything"
+        f"staleness={staleness} needs a StreamingMixture with a single pass over its rows, but "
+        f"this is a {model} with {what or 'a growing vocabulary'}: give staleness=0, which "
+        "works with every model"
     )

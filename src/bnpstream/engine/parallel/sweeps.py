@@ -1,4 +1,4 @@
-"""Sweeps of EP over blocks of rows side by side, by threads that share their memory."""
+"""Sweeps of EP over blocks of rows in parallel, by threads that share memory."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,13 +27,13 @@ def sweep_shards(
 ) -> ep.Epoch:
     """Revisit every row once: each block against the posterior before the sweep.
 
-    The result depends on the rows of a block, not on the threads. A single block is swept row by
-    row. An interrupt is raised when the sweep is done.
+    The result depends on the rows per block, not on the threads. A single block is swept row by
+    row. An interrupt is raised after the sweep.
 
     Parameters
     ----------
     stream : Stream
-        Its settings say how many rows a block has, and how many threads there are.
+        Its settings give the rows per block, and the number of threads.
     model, state, batch, sites, settings, kernel
         As in `ep.sweep`; posterior and sites are those of the stream.
     """

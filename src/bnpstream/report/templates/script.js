@@ -1,12 +1,12 @@
 "use strict";
-// Everything here is a help: without it the page shows all that it has.
+// The page works without this script: it then shows everything.
 (() => {
   const PAGE = 200; // rows shown at a time
   const root = document.documentElement;
   const DOWN_FIRST = { weight: true, size: true, recent: true, born: true, id: false };
 
   const remember = (theme) => {
-    try { localStorage.setItem("bnpstream-theme", theme); } catch { /* a file may not store */ }
+    try { localStorage.setItem("bnpstream-theme", theme); } catch { /* a local file may have no storage */ }
   };
   const remembered = () => {
     try { return localStorage.getItem("bnpstream-theme"); } catch { return null; }
@@ -110,7 +110,7 @@
     search.addEventListener("input", () => { limit = PAGE; show(); });
     more.addEventListener("click", () => { limit += PAGE; show(); });
     document.addEventListener("click", (event) => {
-      // A link to where the address points already changes nothing, so nobody else would open it.
+      // A link to the current address fires no hashchange event, so open it here.
       const link = event.target.closest?.("a[href^='#cluster-']");
       if (link && link.hash === location.hash) open();
     });

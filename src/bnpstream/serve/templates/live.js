@@ -1,12 +1,12 @@
 "use strict";
-// Everything here is a help: without it the page shows the last checkpoint as it is.
+// The page works without this script: it then shows the last checkpoint.
 (() => {
   const STATES = {
     learning: "learning now",
     quiet: "running, waiting for records",
     finished: "read to the end",
-    stopped: "stopped; goes on with --resume",
-    empty: "nothing learnt so far",
+    stopped: "stopped; continue with --resume",
+    empty: "nothing learnt yet",
   };
   const POINTS = 240;
   const whole = (x) => Math.round(x).toLocaleString("en");
@@ -22,7 +22,7 @@
 
   let now = null;
   let points = [];
-  let skew = 0; // of this clock against the server's
+  let skew = 0; // between this clock and the server's
   let stale = false;
 
   const put = (name, text) => {
@@ -61,7 +61,7 @@
       put("unit", unit);
     } else {
       put("lag", now.state === "finished" ? "0" : now.fraction === null ? "-" : `${Math.ceil(100 * (1 - now.fraction))}%`);
-      put("unit", now.state === "finished" ? "the source is at its end" : now.fraction === null ? "the source does not say" : "of the source");
+      put("unit", now.state === "finished" ? "at the end of the source" : now.fraction === null ? "length of the source unknown" : "of the source");
     }
     showAge();
     for (const chart of document.querySelectorAll("[data-spark]")) draw(chart, chart.dataset.spark);
@@ -87,7 +87,7 @@
     showNow();
   };
 
-  // Parts of the page are replaced by those of the page as it is now; what is open stays open.
+  // Replace parts of the page by their current versions; open details stay open.
   const refresh = async () => {
     if (document.hidden) { stale = true; return; }
     stale = false;

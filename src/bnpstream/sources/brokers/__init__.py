@@ -1,1 +1,1 @@
-"""Message brokers: records in, answers out; nothing of a driver is imported before it is used."""
+"""Message brokers: records in, answers out; drivers are imported only when used."""

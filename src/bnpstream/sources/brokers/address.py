@@ -1,4 +1,4 @@
-"""Addresses of what brokers have, such as kafka://localhost:9092/news."""
+"""Broker addresses, such as kafka://localhost:9092/news."""
 
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -11,26 +11,26 @@ SCHEMES = {
     "nats": "nats://HOST:PORT/STREAM",
     "postgresql": "postgresql://USER@HOST:PORT/DATABASE?table=TABLE",
 }
-"""Schemes, and what an address looks like."""
+"""Schemes, with the form of their addresses."""
 _SETTINGS = {
     "kafka": {"group": "bnpstream"},
     "redis": {"db": "0"},
     "nats": {},
     "postgresql": {"table": "", "key": "id", "channel": ""},
 }
-"""What may stand after the question mark, and what it is otherwise."""
+"""Settings that may follow the question mark, with their defaults."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where something is.
+    """A broker address.
 
     Attributes
     ----------
     scheme, hosts, name : str
         ``scheme://user:password@hosts/name?settings``.
     settings : dict
-        All that there are, given or not.
+        All settings of the scheme, given or not.
     """
 
     scheme: str
@@ -54,7 +54,7 @@ class Address:
 
 
 def address_of(text: str) -> Address:
-    """Return what an address says; ValueError if it is none.
+    """Parse an address; ValueError if it is not one.
 
     Examples
     --------

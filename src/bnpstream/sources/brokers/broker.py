@@ -1,4 +1,4 @@
-"""What a message broker has to do: give messages in order from any position, and take answers."""
+"""The interface of a message broker: gives messages in order from any position, takes answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,46 +12,46 @@ __all__ = ["Answer", "Bounds", "Broker", "DownError", "Message", "Outlet", "driv
 
 
 class DownError(LostError):
-    """A broker does not answer: it may do so later."""
+    """A broker does not answer; it may do so later."""
 
 
 class Message(NamedTuple):
-    """A message, and where it is."""
+    """A message and its place."""
 
     lane: int
-    """Which of the ordered parts of what is read: a partition; 0 where there is one."""
+    """Number of its ordered part (lane): a partition, or 0 if there is only one."""
     offset: Any
-    """Where in its lane; a JSON value that grows."""
+    """Its place in the lane; a JSON value that grows."""
     value: bytes | None
     key: str | None = None
     time: float | None = None
-    """When it came, in seconds since 1970."""
+    """Time of the message, in seconds since 1970."""
     headers: Mapping[str, str] | None = None
 
 
 class Bounds(NamedTuple):
-    """What a lane has now."""
+    """The messages that a lane has now."""
 
     before: Any
-    """The offset before its first message."""
+    """Offset before its first message."""
     last: Any
-    """That of its last message; `before` if it has none."""
+    """Offset of its last message; `before` if it has none."""
 
 
 class Broker(ABC):
-    """Messages of a topic, a stream or a table, in lanes that have an order.
+    """Messages of a topic, a stream or a table, in ordered lanes.
 
-    Where reading stands in a lane is the offset of the last message read there.
+    The position in a lane is the offset of the last message read there.
 
     Parameters
     ----------
     address : Address
-        What is read, and where.
+        What to read, and from where.
 
     Attributes
     ----------
     has_details : bool
-        Whether somebody wants keys, times and headers of messages.
+        Whether keys, times or headers of messages are needed.
     """
 
     def __init__(self, address: Address) -> None:
@@ -60,33 +60,33 @@ class Broker(ABC):
 
     @abstractmethod
     def connect(self) -> None:
-        """Reach the broker, again if it was lost; DownError if it does not answer."""
+        """Connect, or reconnect; DownError if the broker does not answer."""
 
     @abstractmethod
     def bounds(self) -> list[Bounds]:
-        """Return what every lane has now; LostError if what is read is not there."""
+        """Return the bounds of each lane; LostError if the topic does not exist."""
 
     @abstractmethod
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
-        """Read next what comes after `last` in these lanes, and in no other.
+        """Continue after `last` in these lanes, and read no others.
 
-        With `until`, lanes end there, whether there is such a message or not.
+        With `until`, lanes end there, whether or not such a message exists.
         """
 
     @abstractmethod
     def read(self, n: int, seconds: float) -> list[Message] | None:
-        """Return up to n messages that are there, or come before some seconds are over.
+        """Return up to n messages that are there or arrive within some seconds.
 
-        None where all lanes have ended. DownError if the broker does not answer, LostError if it
-        cannot give what comes next.
+        None if all lanes have ended. DownError if the broker does not answer, LostError if it
+        cannot give the next message.
         """
 
     @abstractmethod
     def spot(self, lane: int, offset: Any) -> dict[str, JSON]:
-        """Return where a message is, for people and as a key: its offset comes last."""
+        """Return the place of a message, for people and as a key, with the offset last."""
 
     def where(self, spot: dict[str, JSON]) -> tuple[int, JSON]:
-        """Return the lane and the offset of a spot."""
+        """Return the lane and the offset of a place."""
         return spot.get("partition", 0), next(reversed(spot.values()))
 
     def is_after(self, offset: JSON, last: JSON) -> bool:
@@ -94,22 +94,22 @@ class Broker(ABC):
         return bool(offset > last)
 
     def lineage(self, start: str) -> JSON:
-        """Return what tells at the earliest or the latest message whether more is gone later."""
+        """Return a value of the first message to read by which later losses can be noticed."""
         return None
 
     def missing(self, lane: int, last: JSON, bounds: Bounds, lineage: JSON, n_read: int) -> str:
-        """Return why reading cannot go on after `last` in a lane; "" if it can.
+        """Return why reading cannot continue after `last` in a lane; "" if it can.
 
         Parameters
         ----------
         lane, last : int, JSON
-            Where reading stood.
+            The position.
         bounds : Bounds
-            What the lane has now.
+            Present bounds of the lane.
         lineage : JSON
-            What `lineage` said at the beginning.
+            Result of `lineage` at the beginning.
         n_read : int
-            Messages read since then, of all lanes.
+            Messages read since then, in all lanes.
         """
         if last < bounds.before:
             spot = self.spot(lane, last)
@@ -120,18 +120,18 @@ class Broker(ABC):
         return ""
 
     def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:
-        """Return how many messages every lane has after `last`; the rest as in `missing`."""
+        """Return the number of messages after `last` in each lane; parameters as in `missing`."""
         bounds = self.bounds()
         at = [*last, *(lane.before for lane in bounds[len(last) :])]
         return [max(0, lane.last - offset) for lane, offset in zip(bounds, at, strict=False)]
 
     def commit(self, last: Sequence[JSON]) -> None:
-        """Take note of how far reading is vouched for: others may look at it."""
+        """Publish the position that is safely stored, for others to see."""
         return
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the broker."""
+        """Disconnect."""
 
 
 def _told(spot: dict[str, JSON]) -> str:
@@ -139,10 +139,10 @@ def _told(spot: dict[str, JSON]) -> str:
 
 
 class Answer(NamedTuple):
-    """What is said of a record."""
+    """The answer to a record."""
 
     key: str
-    """The same whenever the record is answered, and of no other record."""
+    """Identifies the record, whenever it is answered."""
     line: bytes
     """A JSON object."""
 
@@ -155,18 +155,18 @@ class Outlet(ABC):
 
     @abstractmethod
     def connect(self) -> None:
-        """Reach the broker, again if it was lost; DownError if it does not answer."""
+        """Connect, or reconnect; DownError if the broker does not answer."""
 
     @abstractmethod
     def send(self, answers: Sequence[Answer]) -> None:
-        """Give answers to the broker; they are there when this returns.
+        """Give answers to the broker; it has them when this returns.
 
         After a DownError all of them are sent again.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the broker."""
+        """Disconnect."""
 
 
 class Driver(Protocol):
@@ -186,7 +186,7 @@ EXTRAS = {"postgresql": "postgres"}
 
 
 def driver(address: Address) -> Driver:
-    """Return the module for an address; ImportError says what to install."""
+    """Return the driver for an address; ImportError says what to install."""
     module, package = _DRIVERS[address.scheme]
     try:
         import_module(package)

@@ -20,15 +20,15 @@ T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0
 IDLE_SECONDS = 300.0
-"""A consumer that nobody asks for so long is removed by the server."""
+"""Seconds without requests after which the server removes a consumer."""
 
 
 async def _ignore(error: Exception) -> None:
-    """Leave it to the next request to find out."""
+    """Ignore an error; the next request will meet it again."""
 
 
 class _Link:
-    """A connection that lives on a thread of its own, and what its errors mean."""
+    """A connection in a thread, and the meaning of its errors."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -36,7 +36,7 @@ class _Link:
         self._client: Any = None
 
     def connect(self) -> None:
-        """Connect anew."""
+        """Connect or reconnect."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
@@ -57,7 +57,7 @@ class _Link:
         self.stream: Any = self._client.jetstream(timeout=ANSWER_SECONDS)
 
     def ask(self, request: Coroutine[Any, Any, T], seconds: float = ANSWER_SECONDS) -> T:
-        """Return what a request gives."""
+        """Return the result of a request."""
         assert self._loop is not None
         waiting = asyncio.run_coroutine_threadsafe(
             asyncio.wait_for(request, 2 * seconds), self._loop
@@ -75,7 +75,7 @@ class _Link:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the server has ended the connection."""
+        """Return whether the server has closed the connection."""
         return bool(self._client.is_closed)
 
     def _hang_up(self) -> None:
@@ -85,7 +85,7 @@ class _Link:
             self._client = None
 
     def close(self) -> None:
-        """End the connection and its thread."""
+        """Close the connection and end its thread."""
         self._hang_up()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -94,7 +94,7 @@ class _Link:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, and end what is still under way in it."""
+    """Run a loop until it is stopped, then cancel what still runs in it."""
     loop.run_forever()
     loop.run_until_complete(_end_others())
     loop.close()
@@ -108,11 +108,11 @@ async def _end_others() -> None:
 
 
 class Messages(Broker):
-    """Messages of a stream, which is one lane; an offset is a sequence number.
+    """Messages of a stream, which is a single lane; an offset is a sequence number.
 
-    They are pulled, as many as are asked for, and not acknowledged. The server numbers what it
-    delivers: where a number is missing or comes late, reading begins again after the last message
-    that came in order. The consumer on the server is nameless and lives as long as it is used.
+    Messages are pulled on request and not acknowledged. The server numbers what it delivers; if a
+    number is missing or late, reading restarts after the last message that came in order. The
+    consumer on the server has no name and lives as long as it is used.
     """
 
     def __init__(self, address: Address) -> None:
@@ -124,7 +124,7 @@ class Messages(Broker):
         self._is_over = False
 
     def connect(self) -> None:
-        """Connect anew."""
+        """Connect or reconnect."""
         self._link.connect()
 
     def _about(self) -> Any:
@@ -136,18 +136,18 @@ class Messages(Broker):
         return [Bounds(max(0, min(state.first_seq - 1, state.last_seq)), state.last_seq)]
 
     def lineage(self, start: str) -> JSON:
-        """Return when the stream was made."""
+        """Return when the stream was created."""
         return str(self._about().created)
 
     def missing(self, lane: int, last: JSON, bounds: Bounds, lineage: JSON, n_read: int) -> str:
-        """Return why reading cannot go on."""
+        """Return why reading cannot continue."""
         made = self.lineage("")
         if made != lineage:
             return f"it was created at {made}, and the stream that was read at {lineage}"
         return super().missing(lane, last, bounds, lineage, n_read)
 
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
-        """Have a consumer that begins after a sequence number."""
+        """Create a consumer that starts after a sequence number."""
         self._until = None if until is None else until[0]
         self._is_over = self._until is not None and last[0] >= self._until
         if self._is_over:
@@ -171,7 +171,7 @@ class Messages(Broker):
         if self._has_gap:
             raise DownError("messages were lost or reordered on their way")
         fetched: list[Any] = self._link.ask(self._fetch(n, seconds))
-        if not fetched and self._until is not None:  # what came last was removed
+        if not fetched and self._until is not None:  # the last messages were removed
             self._is_over = self._link.ask(self._pull.consumer_info()).num_pending == 0
         found = self._in_order(fetched)
         if self._until is not None and found and found[-1].offset >= self._until:
@@ -189,7 +189,7 @@ class Messages(Broker):
         return found
 
     def _in_order(self, fetched: list[Any]) -> list[Message]:
-        """Return messages up to the first that the server did not deliver next."""
+        """Return messages up to the first one delivered out of order."""
         found: list[Message] = []
         for one in fetched:
             if one.metadata.sequence.consumer != self._delivered + 1:
@@ -217,23 +217,23 @@ class Messages(Broker):
         return {"stream": self.address.name, "sequence": offset}
 
     def close(self) -> None:
-        """End the connection."""
+        """Disconnect."""
         self._link.close()
 
 
 class Answers(Outlet):
-    """Answers to a subject that a stream keeps; the server drops those that it has by their key."""
+    """Answers to a subject of a stream; the server drops answers whose key it already has."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._link = _Link(address)
 
     def connect(self) -> None:
-        """Connect anew."""
+        """Connect or reconnect."""
         self._link.connect()
 
     def send(self, answers: Sequence[Answer]) -> None:
-        """Publish answers, and wait until all are kept."""
+        """Publish answers, and wait until all are stored."""
         self._link.ask(self._publish(answers), 2 * ANSWER_SECONDS)
 
     async def _publish(self, answers: Sequence[Answer]) -> None:
@@ -243,5 +243,5 @@ class Answers(Outlet):
         )
 
     def close(self) -> None:
-        """End the connection."""
+        """Disconnect."""
         self._link.close()

@@ -1,4 +1,4 @@
-"""Kafka: all partitions of a topic, from offsets that are ours; answers, delivered idempotently."""
+"""Kafka: all partitions of a topic, from offsets that the run stores; idempotent answers."""
 
 import os
 import time
@@ -17,17 +17,17 @@ from bnpstream.sources.protocol import JSON, LostError
 __all__ = ["Answers", "Messages"]
 
 CONFIG = "BNPSTREAM_KAFKA_CONFIG"
-"""Environment variable that names a file of librdkafka's settings: credentials, for instance."""
+"""Environment variable that names a file of librdkafka settings, such as credentials."""
 ANSWER_SECONDS = 5.0
-"""How long one request may take."""
+"""Seconds allowed for a request."""
 QUIET_SECONDS = 5.0
-"""After so long without a message, the broker is asked whether it has any."""
+"""Seconds without a message after which the broker is asked whether it has any."""
 BUFFER_KILOBYTES = 1 << 14
-"""What may wait to be read."""
+"""Most data that may wait to be read."""
 
 
 def _client(kind: Any, address: Address, ours: dict[str, Any]) -> Any:
-    """Return a client with our settings, and those of the user's file."""
+    """Return a client with our settings and those of the user's file."""
     settings = {"bootstrap.servers": address.hosts, "log_level": 0, **ours}
     path = os.environ.get(CONFIG)
     for line in Path(path).read_text().splitlines() if path else ():
@@ -43,7 +43,7 @@ def _client(kind: Any, address: Address, ours: dict[str, Any]) -> Any:
 
 
 class Messages(Broker):
-    """Messages of a topic; a lane is a partition, and an offset is Kafka's."""
+    """Messages of a topic; a lane is a partition, an offset is Kafka's."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -59,9 +59,9 @@ class Messages(Broker):
         """Offsets to commit."""
 
     def connect(self) -> None:
-        """Make a consumer, which reaches brokers by itself, and ask whether one is there."""
+        """Create a consumer, which connects by itself, and check that a broker is there."""
         if self._consumer is None:
-            # No group is joined: it only names the offsets that others may look at.
+            # The consumer joins no group; the name only serves to publish offsets.
             self._consumer = _client(
                 Consumer,
                 self.address,
@@ -96,12 +96,12 @@ class Messages(Broker):
         partition = TopicPartition(self._topic, lane)
         try:
             low, high = self._consumer.get_watermark_offsets(partition, timeout=ANSWER_SECONDS)
-        except (KafkaException, TypeError) as error:  # it returns None where time is up
+        except (KafkaException, TypeError) as error:  # it returns None on timeout
             raise DownError(_reason(error)) from error
         return Bounds(low - 1, high - 1)
 
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
-        """Take partitions over from these offsets on."""
+        """Assign partitions from these offsets on."""
         self._until = until
         self._next = {lane: at + 1 for lane, at in last.items()}
         self._open = {lane for lane, at in last.items() if until is None or at < until[lane]}
@@ -139,9 +139,9 @@ class Messages(Broker):
         return found
 
     def _heed(self, error: KafkaError, lane: int, offset: int) -> None:
-        """Do as an event says that came instead of a message."""
+        """Handle an event that came instead of a message."""
         if error.name() == "_PARTITION_EOF":
-            if self._until is not None:  # what came last has no offset of a message
+            if self._until is not None:  # the last offset need not be that of a message
                 self._open.discard(lane)
             return
         if error.name() in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
@@ -169,8 +169,8 @@ class Messages(Broker):
         return {"topic": self._topic, "partition": lane, "offset": offset}
 
     def commit(self, last: Sequence[JSON]) -> None:
-        """Commit offsets for tools that show the lag; nothing here ever reads them."""
-        # Left to the thread that reads: a client that two threads use at once makes one wait.
+        """Commit offsets for tools that show the lag; they are never read here."""
+        # Left to the reading thread: a client used by two threads at once makes one of them wait.
         self._vouched = [TopicPartition(self._topic, lane, at + 1) for lane, at in enumerate(last)]
 
     def _commit(self) -> None:
@@ -180,10 +180,10 @@ class Messages(Broker):
                 self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
-        """Let go of the partitions."""
+        """Release the partitions."""
         if self._consumer is not None:
             self._commit()
-            # It waits for answers, up to minutes where the broker is silent.
+            # Closing waits for answers, for minutes if the broker is silent.
             closing = Thread(target=self._consumer.close, name="bnpstream-kafka", daemon=True)
             closing.start()
             closing.join(ANSWER_SECONDS)
@@ -191,7 +191,7 @@ class Messages(Broker):
 
 
 class Answers(Outlet):
-    """Answers as messages of a topic, with their keys."""
+    """Answers as keyed messages of a topic."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -200,7 +200,7 @@ class Answers(Outlet):
         self._failed: list[KafkaError] = []
 
     def connect(self) -> None:
-        """Make a producer, which reaches brokers by itself, and ask whether one is there."""
+        """Create a producer, which connects by itself, and check that a broker is there."""
         if self._producer is None:
             self._producer = _client(
                 Producer,
@@ -217,7 +217,7 @@ class Answers(Outlet):
             raise DownError(_reason(error)) from error
 
     def send(self, answers: Sequence[Answer]) -> None:
-        """Produce answers, and wait until all are there; what is on its way is not sent again."""
+        """Produce answers and wait for their delivery; answers under way are not sent again."""
         if answers is not self._sending:
             batch = [{"key": one.key, "value": one.line} for one in answers]
             self._producer.produce_batch(self.address.name, batch, on_delivery=self._note)
@@ -237,7 +237,7 @@ class Answers(Outlet):
             self._failed.append(error)
 
     def close(self) -> None:
-        """Let go of the topic, and of answers that could not be sent."""
+        """Close the producer; answers that could not be sent are dropped."""
         if self._producer is not None:
             self._producer.purge()
             self._producer = None

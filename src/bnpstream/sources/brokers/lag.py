@@ -1,4 +1,4 @@
-"""How far reading is behind a broker, asked beside the reading."""
+"""How far reading lags behind a broker, asked in parallel with reading."""
 
 import threading
 from typing import Any
@@ -9,21 +9,21 @@ from bnpstream.sources.protocol import JSON
 __all__ = ["Lag"]
 
 SECONDS = 2.0
-"""Between two questions."""
+"""Seconds between two requests."""
 PATIENCE = 1.0
-"""Seconds that an answer under way is waited for at the end."""
+"""Seconds to wait for a pending request at the end."""
 
 
 class Lag:
     """Asks a broker again and again how many messages come after a position.
 
-    It has a thread and a connection of its own: neither reading nor learning waits for an answer,
-    and a slow learner, whose reader is full, is told the truth too.
+    It has its own thread and connection, so neither reading nor learning waits for an answer, and a
+    slow learner with a full queue still sees the true lag.
 
     Parameters
     ----------
     broker : Broker
-        Used by nobody else.
+        A connection of its own.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -34,7 +34,7 @@ class Lag:
         self._thread = threading.Thread(target=self._ask, name="bnpstream-lag", daemon=True)
 
     def after(self, position: JSON) -> dict[str, int]:
-        """Return the last answer by partition, and ask about this position from now on."""
+        """Return the last answer per partition, and ask about this position from now on."""
         begins, self._position = self._position is None, position
         if begins:
             self._thread.start()
@@ -48,7 +48,7 @@ class Lag:
                     self._broker.connect()
                     is_connected = True
                 self._found = self._unread(self._position)
-            except OSError:  # whoever reads tells of it; until it is back, nothing is known
+            except OSError:  # the reader reports it; until the broker is back, the lag is unknown
                 is_connected, self._found = False, {}
             self._ended.wait(SECONDS)
         self._broker.close()
@@ -62,7 +62,7 @@ class Lag:
         }
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         self._ended.set()
         if self._position is not None:
             self._thread.join(PATIENCE)

@@ -1,4 +1,4 @@
-"""Answers on their way to a broker."""
+"""Sends answers to a broker."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,16 +10,16 @@ __all__ = ["Sender", "open_sender"]
 
 
 class Sender:
-    """Sends answers, again where the broker does not answer.
+    """Sends answers, and tries again if the broker does not answer.
 
     Parameters
     ----------
     outlet : Outlet
-        Where answers go.
+        Destination of the answers.
     wait : bool
-        Wait for a broker that does not answer as long as it takes.
+        Wait for a broker that does not answer, as long as it takes.
     pause : callable
-        Waits for some seconds; returns True if nobody wants to wait any longer.
+        Waits for some seconds; returns True if the wait is to be given up.
     """
 
     def __init__(self, outlet: Outlet, *, wait: bool, pause: Callable[[float], bool]) -> None:
@@ -32,7 +32,7 @@ class Sender:
             raise
 
     def send(self, answers: Sequence[Answer]) -> None:
-        """Send answers; they are with the broker when this returns."""
+        """Send answers; the broker has them when this returns."""
         self._do(lambda: self._outlet.send(answers))
 
     def _do(self, what: Callable[[], object]) -> None:
@@ -44,11 +44,11 @@ class Sender:
             raise KeyboardInterrupt
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Disconnect."""
         self._outlet.close()
 
 
 def open_sender(text: str, *, wait: bool, pause: Callable[[float], bool]) -> Sender:
-    """Return what sends answers to an address, such as ``kafka://localhost:9092/answers``."""
+    """Return a sender for an address, such as ``kafka://localhost:9092/answers``."""
     address = address_of(text)
     return Sender(driver(address).Answers(address), wait=wait, pause=pause)

@@ -1,4 +1,4 @@
-"""Trying again while a broker does not answer."""
+"""Tries again while a broker does not answer."""
 
 import time
 import warnings
@@ -12,7 +12,7 @@ __all__ = ["Patience"]
 T = TypeVar("T")
 
 SECONDS = 30.0
-"""How long a broker that does not answer is waited for: elections of leaders take less."""
+"""Seconds to wait for a broker that does not answer; leader elections take less."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two tries; they double."""
 
@@ -23,20 +23,20 @@ class Patience:
     Parameters
     ----------
     name : object
-        What is waited for.
+        What to wait for, for messages.
     for_ever : bool
-        Whether never to give up.
+        Whether to never give up.
     pause : callable
-        Waits for some seconds; returns True if nobody wants to wait any longer.
+        Waits for some seconds; returns True if the wait is to be given up.
     """
 
     def __init__(self, name: object, *, for_ever: bool, pause: Callable[[float], bool]) -> None:
         self.name, self.for_ever, self._pause = name, for_ever, pause
 
     def __call__(self, attempt: Callable[[], T], again: Callable[[], object]) -> T | None:
-        """Return what an attempt gives, or None if nobody wants to wait; DownError gives up.
+        """Return the result of an attempt, None if the wait was given up; DownError if time is up.
 
-        `again` comes before every further attempt.
+        `again` is called before each further attempt.
         """
         began, length = time.monotonic(), FIRST_PAUSE
         retries = 0

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 ANSWER_SECONDS = 5
 MOST_COUNTED = 100_000
-"""Rows that are counted to tell how far reading is behind."""
+"""Most rows that are counted to report the lag."""
 _COLUMNS = ("cluster", "topic", "probability", "novelty")
 _KEY = """
     SELECT format_type(a.atttypid, a.atttypmod), EXISTS (
@@ -32,7 +32,7 @@ _KEY = """
 
 
 class _Link:
-    """A connection, and what its errors mean."""
+    """A connection, and the meaning of its errors."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -40,7 +40,7 @@ class _Link:
         self.session: Any = None
 
     def connect(self) -> None:
-        """Connect anew."""
+        """Connect or reconnect."""
         self.close()
         host, _, port = self.address.hosts.partition(":")
         about: dict[str, Any] = {"host": host, "port": port, "user": self.address.user}
@@ -51,7 +51,7 @@ class _Link:
         )
 
     def ask(self, request: Callable[[], T]) -> T:
-        """Return what a request gives."""
+        """Return the result of a request."""
         try:
             return request()
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
@@ -67,7 +67,7 @@ class _Link:
         return found
 
     def close(self) -> None:
-        """End the connection."""
+        """Disconnect."""
         if self.session is not None:
             with suppress(psycopg.Error):
                 self.session.close()
@@ -75,9 +75,9 @@ class _Link:
 
 
 class Messages(Broker):
-    """Rows of a table, which is one lane; an offset is a key as text, None before all.
+    """Rows of a table, which is a single lane; an offset is a key as text, None before the first.
 
-    A row that commits after a larger key was read is missed: nothing tells that it is there.
+    A row that commits after a larger key was read is missed, without notice.
     """
 
     def __init__(self, address: Address) -> None:
@@ -90,7 +90,7 @@ class Messages(Broker):
         self._is_finite = self._was_told = False
 
     def connect(self) -> None:
-        """Connect, and find out what the key is."""
+        """Connect, and look up the key."""
         self._link.connect()
         table, key = self._link.table.as_string(), self.address.settings["key"]
         found = self._link.rows(_KEY, table, key)
@@ -116,18 +116,18 @@ class Messages(Broker):
         return [Bounds(None, found[0][0] if found else None)]
 
     def missing(self, lane: int, last: JSON, bounds: Bounds, lineage: JSON, n_read: int) -> str:
-        """Return nothing: rows that were read may be removed, and others nobody can tell of."""
+        """Return "": rows already read may be removed, and other losses cannot be noticed."""
         return ""
 
     def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:
-        """Return how many rows come after a key, up to a limit: counting them all takes time."""
+        """Return the number of rows after a key, up to a limit, because counting takes time."""
         query, values = self._after(last[0], None, MOST_COUNTED)
         counted = sql.SQL("SELECT count(*) FROM ({}) found").format(query)
         ((count,),) = self._link.rows(counted, *values)
         return [count]
 
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
-        """Read what comes after a key."""
+        """Continue after a key."""
         self._last, self._is_finite = last[0], until is not None
         self._until = None if until is None else until[0]
         if not self._is_finite and not self._was_told:
@@ -140,7 +140,7 @@ class Messages(Broker):
             )
 
     def read(self, n: int, seconds: float) -> list[Message] | None:
-        """Return the next rows; where there are none, a notification is waited for."""
+        """Return the next rows; if there are none, wait for a notification."""
         if self._is_finite and self._until is None:
             return None
         query, values = self._after(self._last, self._until, n)
@@ -157,7 +157,7 @@ class Messages(Broker):
         return messages
 
     def _after(self, last: str | None, until: str | None, n: int) -> tuple[sql.Composed, list[str]]:
-        """Return what asks for the next rows, at most n."""
+        """Return the query for the next n rows, and its values."""
         bounds = [(">", last), ("<=", until)]
         given = [(sign, value) for sign, value in bounds if value is not None]
         conditions: list[sql.Composable] = [
@@ -181,23 +181,23 @@ class Messages(Broker):
         return {"table": settings["table"], settings["key"]: offset}
 
     def is_after(self, offset: JSON, last: JSON) -> bool:
-        """Return True: the server gives no others."""
+        """Return True, because the server gives no other rows."""
         return True
 
     def close(self) -> None:
-        """End the connection."""
+        """Disconnect."""
         self._link.close()
 
 
 class Answers(Outlet):
-    """Answers as rows of a table, which is created if need be: one for every id, the last."""
+    """Answers as rows of a table, created if needed; each id has one row, its last answer."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._link = _Link(address)
 
     def connect(self) -> None:
-        """Connect, and create the table if it is not there."""
+        """Connect, and create the table if it does not exist."""
         self._link.connect()
         self._execute(
             "CREATE TABLE IF NOT EXISTS {table} (id text PRIMARY KEY, cluster bigint, "
@@ -213,7 +213,7 @@ class Answers(Outlet):
         self._link.ask(lambda: self._link.session.execute(statement))
 
     def send(self, answers: Sequence[Answer]) -> None:
-        """Copy answers to the server, and put each in the place of an earlier one of its id."""
+        """Copy answers to the server; each replaces an earlier one with its id."""
         self._link.ask(lambda: self._send(answers))
 
     def _send(self, answers: Sequence[Answer]) -> None:
@@ -239,5 +239,5 @@ class Answers(Outlet):
             )
 
     def close(self) -> None:
-        """End the connection."""
+        """Disconnect."""
         self._link.close()

@@ -18,7 +18,7 @@ __all__ = ["Answers", "Messages"]
 T = TypeVar("T")
 
 FIRST = "0-0"
-"""Comes before every id."""
+"""Precedes every id."""
 ANSWER_SECONDS = 5.0
 _NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null")
 _WORDS = (b"id", b"text")
@@ -26,7 +26,7 @@ _WORDS = (b"id", b"text")
 
 
 class _Link:
-    """A connection, and what its errors mean."""
+    """A connection, and the meaning of its errors."""
 
     def __init__(self, address: Address) -> None:
         host, _, port = address.hosts.partition(":")
@@ -44,7 +44,7 @@ class _Link:
         )
 
     def ask(self, request: Callable[[], T]) -> T:
-        """Return what a request gives."""
+        """Return the result of a request."""
         try:
             return request()
         except redis.exceptions.AuthenticationError as error:
@@ -56,7 +56,7 @@ class _Link:
 
 
 class Messages(Broker):
-    """Entries of a stream, which is one lane; an offset is an id."""
+    """Entries of a stream, which is a single lane; an offset is an id."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -65,11 +65,11 @@ class Messages(Broker):
         self._until: str | None = None
 
     def connect(self) -> None:
-        """Ask whether the server is there; connections are made as they are needed."""
+        """Check that the server is there; connections are opened as needed."""
         self._link.ask(self._link.client.ping)
 
     def _about(self) -> dict[str, Any]:
-        """Return what the server knows of the stream; nothing if there is none so far."""
+        """Return what the server knows about the stream; empty if the stream does not exist yet."""
         client, name = self._link.client, self.address.name
         found: Any = self._link.ask(
             lambda: client.xinfo_stream(name) if client.exists(name) else {}
@@ -82,13 +82,13 @@ class Messages(Broker):
         return [Bounds(FIRST, _text(last))]
 
     def lineage(self, start: str) -> JSON:
-        """Return how many entries had been added before what is read first."""
+        """Return the number of entries added before the first one to read."""
         about = self._about()
         added = about.get("entries-added", 0)
         return added if start == "latest" else added - about.get("length", 0)
 
     def missing(self, lane: int, last: JSON, bounds: Bounds, lineage: JSON, n_read: int) -> str:
-        """Return why reading cannot go on: entries after the last one that was read are gone."""
+        """Return why reading cannot continue: entries after the last one read are gone."""
         if _order(last) > _order(bounds.last):
             return f"it ends at {bounds.last}, but {last} was read: it is a different stream"
         about = self._about()
@@ -101,14 +101,14 @@ class Messages(Broker):
         return ""
 
     def unread(self, last: Sequence[JSON], lineage: JSON, n_read: int) -> list[int]:
-        """Return how many entries were added and not read."""
+        """Return the number of entries added and not read."""
         about = self._about()
         if "entries-added" not in about:  # before Redis 7
             return []
         return [max(0, min(about["entries-added"] - int(lineage) - n_read, about["length"]))]
 
     def seek(self, last: dict[int, JSON], until: dict[int, JSON] | None = None) -> None:
-        """Read what comes after an id."""
+        """Continue after an id."""
         self._last, self._until = last[0], None if until is None else until[0]
 
     def read(self, n: int, seconds: float) -> list[Message] | None:
@@ -134,7 +134,7 @@ class Messages(Broker):
         return messages
 
     def _message(self, id_: str, fields: dict[bytes, bytes]) -> Message:
-        """Return an entry: the value of its only field, or an object of all."""
+        """Return an entry: the value of its only field, or an object of all fields."""
         if len(fields) == 1:
             value = next(iter(fields.values()))
         else:
@@ -167,7 +167,7 @@ class Answers(Outlet):
         self._link = _Link(address)
 
     def connect(self) -> None:
-        """Ask whether the server is there."""
+        """Check that the server is there."""
         self._link.ask(self._link.client.ping)
 
     def send(self, answers: Sequence[Answer]) -> None:
@@ -188,7 +188,7 @@ def _order(id_: str) -> tuple[int, int]:
 
 
 def _cell(name: bytes, value: bytes) -> bytes:
-    """Return a field as JSON: what looks like a number is one."""
+    """Return a field as JSON; what looks like a number becomes one."""
     is_number = name not in _WORDS and _NUMBER.fullmatch(value)
     return value if is_number else _quoted(value)
 

@@ -1,4 +1,4 @@
-"""A topic, a stream or a table of a broker as a source, read from any position on."""
+"""A topic, stream or table of a broker as a source, read from any position on."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,30 +21,30 @@ __all__ = ["BrokerSource", "Start", "open_broker"]
 
 Start = Literal["earliest", "latest"]
 POLL_SECONDS = 0.2
-"""How long a broker is asked for more at a time."""
+"""Seconds per request for more messages."""
 
 
 class BrokerSource(Source):
     """Messages of a broker, as one sequence of records.
 
-    A position has the offset of the last message read in every lane, how many records came before,
-    and since when: what the broker said of itself then, and with which record that was.
+    A position holds the offset of the last message read in each lane, the number of records before
+    it, and the broker's `lineage` with the record number at which it was taken.
 
     Parameters
     ----------
     broker : Broker
-        Where messages come from.
+        Provides the messages.
     options : Options
-        What the user said.
+        The user's options.
     schema : Schema, optional
-        What the records are, if that is known from an earlier run.
+        Schema of the records, if known from an earlier run.
     follow : bool
-        Wait for more at the end; otherwise what is there now is read.
+        Wait for more at the end; otherwise read what is there now.
     wait : bool
-        Wait for a broker that does not answer as long as it takes.
+        Wait for a broker that does not answer, as long as it takes.
     start : str, optional
-        Where to begin, and to go on where messages after a position are gone; without it,
-        everything is read, and what is gone is an error.
+        Where to begin, and to continue if messages after a position are gone. Without it,
+        everything is read, and missing messages are an error.
     """
 
     begins_anew: ClassVar[bool] = True
@@ -77,7 +77,7 @@ class BrokerSource(Source):
         return str(self._broker.address)
 
     def identity(self) -> dict[str, JSON]:
-        """Return what tells this source from others: its address, and what values are."""
+        """Return the address and the format, which identify the source."""
         return {"paths": [str(self)], "format": self.schema.format}
 
     def beginning(self) -> JSON:
@@ -88,7 +88,7 @@ class BrokerSource(Source):
         return self._patiently(self._broker.bounds, self._broker.connect) or []
 
     def _start_at(self, bounds: list[Bounds], start: Start, records: int) -> JSON:
-        """Return the position where messages begin, or end, with so many records before it."""
+        """Return the position where messages start, or end, with this many records before it."""
         last = [lane.before if start == "earliest" else lane.last for lane in bounds]
         return {"records": records, "last": last, "since": [self._lineage(start), records]}
 
@@ -96,11 +96,11 @@ class BrokerSource(Source):
         return self._patiently(lambda: self._broker.lineage(start), self._broker.connect)
 
     def check(self, position: JSON) -> None:
-        """Raise ValueError if reading cannot go on from a position."""
+        """Raise ValueError if reading cannot continue from a position."""
         self._entered(position)
 
     def _entered(self, position: JSON) -> JSON:
-        """Return a position, or where to go on if messages after it are gone."""
+        """Return a position, or where to continue if messages after it are gone."""
         try:
             records, last = int(position["records"]), list(position["last"])
             lineage, n_before = position["since"]
@@ -115,7 +115,7 @@ class BrokerSource(Source):
                 f"{self}: has {len(bounds)} partitions, but had {len(last)}: it is a different "
                 "topic; start a new run with another --out"
             )
-        # Partitions that were added since are read from their beginnings.
+        # Partitions added since then are read from their beginnings.
         last += [lane.before for lane in bounds[len(last) :]]
         found = {**position, "last": last}
         missing = [
@@ -138,7 +138,7 @@ class BrokerSource(Source):
         return {**there, "last": kept}
 
     def _find_schema(self) -> Schema:
-        """Look at the first messages; where there is none, they are waited for."""
+        """Determine the schema from the first messages; wait if there are none."""
         sample: list[Message] = []
         last = dict(enumerate(self._beginning["last"]))
         until = {lane: bounds.last for lane, bounds in enumerate(self._bounds())}
@@ -153,7 +153,7 @@ class BrokerSource(Source):
             except ValueError:
                 if not self.follow:
                     raise
-            # One more tells more.
+            # A few more messages tell more.
             more = next(self._read(last, None, PEEKED_RECORDS), [])
             if not more:
                 break
@@ -166,7 +166,7 @@ class BrokerSource(Source):
         return schema_of_messages(sample, self.options, str(self), is_live=self.follow)
 
     def batches(self, batch_rows: int = 1024, start: JSON = None) -> Iterator[tuple[Records, JSON]]:
-        """Yield batches of records, and the position after each."""
+        """Yield batches of records, each with the position after it."""
         if batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
         self._stopped.clear()
@@ -200,7 +200,7 @@ class BrokerSource(Source):
     def _read(
         self, last: dict[int, JSON], until: dict[int, JSON] | None, n: int
     ) -> Iterator[list[Message]]:
-        """Yield messages as they come, and move on with them; every message comes once."""
+        """Yield messages as they come, and advance; each message is read once."""
         broker = self._broker
 
         def again() -> None:
@@ -223,7 +223,7 @@ class BrokerSource(Source):
     def _repeated(
         self, order: Sequence[Sequence[int]], last: dict[int, JSON], after: Sequence[JSON]
     ) -> list[Message] | None:
-        """Read a batch again, in its order; None if somebody does not want more."""
+        """Read a batch again in its order; None if reading was stopped."""
         needed: Counter[int] = Counter()
         for lane, n in order:
             needed[lane] += n
@@ -243,7 +243,7 @@ class BrokerSource(Source):
         return [next(runs[lane]) for lane, n in order for _ in range(n)]
 
     def order(self, records: Records) -> JSON:
-        """Return from which lanes the records of a batch came, as runs of them."""
+        """Return the lanes that the records of a batch came from, as runs."""
         where = self._broker.where
         places = zip(records.numbers, records.places, strict=True)
         rejects = [(reject.record, reject.place) for reject in records.rejects]
@@ -252,7 +252,7 @@ class BrokerSource(Source):
         return [[lane, len(list(run))] for lane, run in groupby(lanes)]
 
     def repeat(self, batches: list[tuple[JSON, JSON]]) -> None:
-        """Begin the next reading with these batches, each as `order` described it."""
+        """Start the next reading with these batches, as `order` described them."""
         self._repeats = list(batches)
 
     def after(self, start: JSON, records: Records) -> JSON:
@@ -269,11 +269,11 @@ class BrokerSource(Source):
         }
 
     def lag(self, position: JSON) -> dict[str, int]:
-        """Return how many messages come after a position, by partition, if more are waited for."""
+        """Return the number of messages after a position, per partition; empty without `follow`."""
         return self._lag.after(position) if self.follow else {}
 
     def committed(self, position: JSON) -> None:
-        """Let others see how far reading is vouched for."""
+        """Publish the position that is safely stored."""
         self._broker.commit(position["last"])
 
     def stop(self) -> None:
@@ -281,7 +281,7 @@ class BrokerSource(Source):
         self._stopped.set()
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Disconnect."""
         self._lag.close()
         self._broker.close()
 
@@ -289,7 +289,7 @@ class BrokerSource(Source):
 def open_broker(
     names: Sequence[str], options: Options, schema: Schema | None = None, **how: Any
 ) -> BrokerSource:
-    """Open what a broker has; see ``sources.open_source``."""
+    """Open a broker as a source; see ``sources.open_source``."""
     if len(names) > 1:
         raise ValueError(f"{', '.join(names)}: only one topic of a broker can be read: name one")
     address = address_of(names[0])

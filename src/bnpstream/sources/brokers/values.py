@@ -1,4 +1,4 @@
-"""Messages as records: JSON, text or raw bytes; keys, headers and times as ids and times."""
+"""Messages as records: JSON, text or raw bytes; ids and times from keys, headers and timestamps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ KEY, TIMESTAMP, HEADER = "@key", "@timestamp", "@header."
 
 
 class RawParser(LineParser):
-    """Makes a document of any bytes: each is a character."""
+    """Turns any bytes into a document: each byte becomes a character."""
 
     def parse(self, line: bytes) -> Parsed:
         """Return the document of a message."""
@@ -28,7 +28,7 @@ class RawParser(LineParser):
 
 
 FORMATS: dict[str, type[LineParser]] = {"jsonl": JsonParser, "text": TextParser, "raw": RawParser}
-"""What values may be."""
+"""Formats of messages."""
 
 
 class _Input(NamedTuple):
@@ -39,7 +39,7 @@ class _Input(NamedTuple):
 def schema_of_messages(
     messages: Sequence[Message], options: Options, name: str, *, is_live: bool
 ) -> Schema:
-    """Return what messages are by the first of them; ValueError says what to do if unclear."""
+    """Return the schema of messages from the first ones; if unclear, ValueError says what to do."""
     for told in (options.id_field, options.time_field):
         if told is not None and told.startswith("@"):
             _check_named(told)
@@ -72,13 +72,13 @@ def _check_named(told: str) -> None:
 
 
 def _without_details(options: Options) -> Options:
-    """Return what is said about values, and not about keys, headers and times."""
+    """Return the options about values, without those about keys, headers and times."""
     own = [None if _detail(field) else field for field in (options.id_field, options.time_field)]
     return replace(options, id_field=own[0], time_field=own[1])
 
 
 class _Gathered(Gatherer):
-    """Gathers messages, whose numbers among some stand for lines."""
+    """Gathers messages; their numbers take the place of line numbers."""
 
     places: Sequence[Place] = ()
 
@@ -87,16 +87,16 @@ class _Gathered(Gatherer):
 
 
 class Values:
-    """Makes records of messages.
+    """Turns messages into records.
 
     Parameters
     ----------
     broker : Broker
-        What they are from.
+        The source of the messages.
     schema : Schema
-        What they are.
+        Schema of the records.
     options : Options
-        What the user said.
+        The user's options.
     next_number : int
         Number of the next record.
     """
@@ -118,7 +118,7 @@ class Values:
         return self._id is not None or self._time is not None
 
     def records(self, messages: Sequence[Message]) -> Records:
-        """Return the records of the next messages: each is one, or is rejected."""
+        """Return the records of the next messages; each becomes a row or a reject."""
         batch, first = self._batch, self._batch.next_number
         source, spot = self._source, self._spot
         places = [Place(source, None, spot(one.lane, one.offset)) for one in messages]
@@ -146,7 +146,7 @@ class Values:
         return replace(records, **changes)
 
     def _details(self, message: Message) -> "_Details":
-        """Return what a message says beside its value, or why it cannot be used."""
+        """Return id and time of a message, or why it cannot be used."""
         if not message.value or message.value.isspace():
             return _Details("it has no value" if message.value is None else "it is empty")
         id_ = time = None
@@ -165,7 +165,7 @@ class Values:
 
 class _Details(NamedTuple):
     fault: str
-    """Why a message is rejected; "" if it is not."""
+    """Why the message is rejected; "" if it is not."""
     id: str | None = None
     time: float | None = None
 
@@ -178,7 +178,7 @@ def _detail(name: str | None) -> str | None:
 
 
 def _told(message: Message, name: str) -> str | float | None:
-    """Return the key, the time or a header of a message; None if it has none."""
+    """Return the key, the time or a header of a message; None if missing."""
     if name == KEY:
         return message.key
     if name == TIMESTAMP:

@@ -1,4 +1,4 @@
-"""Bytes of a file, of standard input, or of a file that is still growing; unpacked if need be."""
+"""Bytes of a file, of standard input or of a growing file, decompressed if necessary."""
 
 import os
 import select
@@ -14,39 +14,39 @@ from bnpstream.sources.files.position import HEAD_BYTES
 
 BLOCK_BYTES = 1 << 20
 POLL_SECONDS = 0.2
-"""How often a file that is still growing is looked at."""
+"""Seconds between two looks at a growing file."""
 LOOK_SECONDS = 0.25
-"""How long live input is looked at for more, once its first line is there."""
+"""Seconds to wait for more live input once its first line is there."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class StoppedError(Exception):
-    """Somebody asked for an end while more input was waited for."""
+    """Reading was stopped while it waited for more input."""
 
 
 class ByteReader:
-    """Reads bytes in order; what is packed by gzip or zstd is unpacked.
+    """Reads bytes in order; gzip and zstd are decompressed.
 
     Parameters
     ----------
     path : str
         A file; "-" is standard input.
     follow : bool
-        At the end of a file wait for more to be written to it, as `tail -F` does: a file that is
-        cut or replaced is read from its start.
+        Wait for more at the end of a file, as `tail -F` does; a file that is cut or replaced is
+        read from its start.
 
     Attributes
     ----------
     consumed : int
-        Bytes read as they are stored.
+        Bytes read, as stored.
     size : int or None
-        Bytes as they are stored in all, if known.
+        Size in bytes, as stored, if known.
     first : bytes
-        The first bytes as they are stored, as far as they were read, HEAD_BYTES at most.
+        The first bytes as stored, at most HEAD_BYTES of those read.
     restarts : int
-        How often a file that is followed was cut or replaced, and taken up from its start.
+        How often a followed file was cut or replaced and read again from its start.
     stopped : Event
-        Ends waiting for more, by `StoppedError`, when it is set.
+        When set, waiting for more ends with `StoppedError`.
     """
 
     def __init__(self, path: str, *, follow: bool = False) -> None:
@@ -66,50 +66,50 @@ class ByteReader:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it is a file whose bytes are what they are, so that `seek` works."""
+        """Return whether it is an uncompressed file, in which `seek` works."""
         self._start()
         return self._regular and self.path != "-" and self._unpacker is None
 
     @property
     def is_live(self) -> bool:
-        """Return whether more may be written while it is read: a pipe, or a file that grows."""
+        """Return whether it may grow while it is read: a pipe, or a followed file."""
         return self.follow or not self._regular
 
     @property
     def ended(self) -> bool:
-        """Return whether nothing comes after what was peeked."""
+        """Return whether nothing follows what was peeked."""
         return self._ended
 
     def peek(self, n: int = BLOCK_BYTES, *, lines: int = 1) -> bytes:
         """Return up to n of the next bytes without taking them; fewer only at the end.
 
-        On live input, what comes in a moment has to do, if it has so many lines.
+        Live input may give fewer, if these have this many lines.
         """
         while len(self._ahead) < n and not self._ended:
             if self._ahead.count(b"\n") >= lines and not self._more_comes_soon():
                 break
             try:
-                found = self._read()  # before the sum, as it may begin with what is ahead
+                found = self._read()  # before the sum, as it may start with what was read ahead
             except ValueError:
                 if self._ahead.count(b"\n") < lines:
                     raise
-                break  # what came before the damage is sound, and `read` will come to it
+                break  # what precedes the damage is sound; `read` will report the damage
             self._ahead += found
         return self._ahead[:n]
 
     def seek(self, offset: int) -> None:
-        """Go on at a byte of a plain file."""
+        """Continue at a byte of a plain file."""
         self._start()
         os.lseek(self._file, offset, os.SEEK_SET)
         self.consumed, self._ahead, self._ended = offset, b"", False
 
     def begin_again(self) -> None:
-        """Go on at the first byte of a plain file: it is another one than before."""
+        """Continue at the first byte of a plain file that has replaced another."""
         self.seek(0)
         self.restarts += 1
 
     def read(self) -> bytes:
-        """Return the next bytes, as many as are there; none at the end."""
+        """Return the next bytes available; none at the end."""
         if self._ahead:
             found, self._ahead = self._ahead, b""
             return found
@@ -121,7 +121,7 @@ class ByteReader:
             yield block
 
     def waiting(self) -> bool:
-        """Return whether `read` would answer at once, be it by an error."""
+        """Return whether `read` would return, or fail, at once."""
         if not self._ahead and self._unpacker is not None:
             try:
                 self._ahead = self._unpacker.take()
@@ -141,13 +141,13 @@ class ByteReader:
         self.close()
 
     def _start(self) -> None:
-        """Find out by the first bytes how the data are packed."""
+        """Detect the compression from the first bytes."""
         if not self._started:
             self._started = True
             self._ahead = self._begin(self._stored())
 
     def _begin(self, first: bytes) -> bytes:
-        """Return the first bytes of a file, unpacked if they say that they are packed."""
+        """Return the first bytes of a file, decompressed if they are compressed."""
         while first and is_beginning(first) and (more := self._stored()):
             first += more
         self._unpacker = find_unpacker(self.path, first)
@@ -176,7 +176,7 @@ class ByteReader:
         return b""
 
     def _stored(self) -> bytes:
-        """Return the next bytes as they are stored, waiting for them if the file grows."""
+        """Return the next bytes as stored, waiting for them if the file grows."""
         while True:
             if self._regular or self._stored_waits(POLL_SECONDS):
                 found = os.read(self._file, BLOCK_BYTES)
@@ -191,7 +191,7 @@ class ByteReader:
                 raise StoppedError
 
     def _stored_waits(self, seconds: float) -> bool:
-        """Return whether `_stored` would answer at once, or after so many seconds."""
+        """Return whether `_stored` would answer at once, or after this many seconds."""
         if not self._regular:
             return bool(select.select([self._file], [], [], seconds)[0])
         if not self.follow or os.fstat(self._file).st_size > self.consumed:
@@ -200,16 +200,16 @@ class ByteReader:
         return os.fstat(self._file).st_size > self.consumed
 
     def _more_comes_soon(self) -> bool:
-        """Return whether bytes are there, or come before the time to look is over."""
+        """Return whether bytes are there, or arrive before the time to look is over."""
         now = time.monotonic()
         self._look_until = self._look_until or now + LOOK_SECONDS
         return self._stored_waits(max(0.0, self._look_until - now))
 
     def _look_again(self) -> None:
-        """Take up a file that is followed from its start if it was cut or replaced."""
+        """Start again with a followed file if it was cut or replaced."""
         try:
             now = Path(self.path).stat()
-        except FileNotFoundError:  # about to be replaced
+        except FileNotFoundError:  # being replaced
             return
         if now.st_ino != self._inode:
             if os.fstat(self._file).st_size > self.consumed:

@@ -1,4 +1,4 @@
-"""Unpacking of gzip and zstd, piece by piece in bounded memory."""
+"""Decompression of gzip and zstd, piece by piece in bounded memory."""
 
 import zlib
 from collections.abc import Callable, Generator
@@ -10,17 +10,17 @@ __all__ = ["Unpacker", "find_unpacker", "is_beginning"]
 
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SKIPPED = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
-"""Frames to be skipped; pzstd writes one before all others."""
+"""Skippable frames; pzstd writes one first."""
 _BEGINNINGS = (_GZIP_MAGIC, _ZSTD_MAGIC, *_SKIPPED)
 _AT_MOST = 1 << 20
 _FIRST_AT_ONCE, _ZEROS_AT_ONCE = 1 << 12, 1 << 12
 
 
 class _Member(Protocol):
-    """One member or frame of packed data."""
+    """One member or frame of compressed data."""
 
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
-        """Return some unpacked bytes, not too many, and the packed ones that are left."""
+        """Return some decompressed bytes, not too many, and the remaining compressed ones."""
 
     @property
     def is_complete(self) -> bool: ...
@@ -32,7 +32,7 @@ class _Gzip:
         self._at_once = _FIRST_AT_ONCE
 
     def unpack(self, data: memoryview) -> tuple[bytes, memoryview]:
-        # What is left over is copied: of a short member only a little.
+        # The rest is copied; for a short member it is small.
         given, self._at_once = data[: self._at_once], 2 * self._at_once
         before = self._member.copy()
         try:
@@ -46,7 +46,7 @@ class _Gzip:
         return found, data[len(given) - len(rest) :]
 
     def _before_damage(self, member: "zlib._Decompress", given: memoryview) -> tuple[bytes, int]:
-        """Return what stands before the first byte that is wrong, and how many bytes that takes."""
+        """Return the data before the first wrong byte, and the number of compressed bytes used."""
         found, at, n = b"", 0, len(given)
         while n > 0:
             trial = member.copy()
@@ -65,7 +65,7 @@ class _Gzip:
 
 
 class _Zstd:
-    """A frame, unpacked block by block: what stands before a damaged one is given."""
+    """A frame, decompressed block by block, so that the blocks before a damaged one are given."""
 
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor().decompressobj()
@@ -89,9 +89,9 @@ class _Zstd:
 
 
 def _pieces_of_frame() -> Generator[int, bytes, None]:
-    """Yield how many bytes each piece of a zstd frame has; take it (RFC 8878, 3.1)."""
+    """Yield the size of each piece of a zstd frame; receive the piece (RFC 8878, 3.1)."""
     head = yield 5
-    if not head.startswith(_ZSTD_MAGIC):  # a frame to be skipped
+    if not head.startswith(_ZSTD_MAGIC):  # a skippable frame
         size = yield 3
         yield int.from_bytes(head[4:] + size, "little")
         return
@@ -106,7 +106,7 @@ def _pieces_of_frame() -> Generator[int, bytes, None]:
 
 
 class Unpacker:
-    """Unpacks a sequence of members or frames, some bytes at a time."""
+    """Decompresses a sequence of members or frames, some bytes at a time."""
 
     def __init__(self, path: str, name: str, make: Callable[[], _Member]) -> None:
         self._path, self._name, self._make = path, name, make
@@ -115,18 +115,18 @@ class Unpacker:
         self._damage: ValueError | None = None
 
     def feed(self, packed: bytes) -> bytes:
-        """Take packed bytes, all earlier ones being unpacked; return the first of them unpacked."""
+        """Take compressed bytes once all earlier ones are used; return some decompressed bytes."""
         self._packed = memoryview(packed)
         return self.take()
 
     def take(self) -> bytes:
-        """Return the next unpacked bytes; none if more have to be fed."""
+        """Return the next decompressed bytes; none if more must be fed."""
         if self._damage is not None:
             raise self._damage
         found = b""
         while not found:
             if self._member is None:
-                # Some writers fill blocks with zeros.
+                # Some writers pad blocks with zeros.
                 while self._packed and not self._packed[0]:
                     rest = bytes(self._packed[:_ZEROS_AT_ONCE]).lstrip(b"\0")
                     self._packed = self._packed[
@@ -159,12 +159,12 @@ class Unpacker:
 
 
 def is_beginning(first: bytes) -> bool:
-    """Return whether too few bytes are there to tell how they are packed."""
+    """Return whether there are too few bytes to detect the compression."""
     return any(len(first) < len(magic) and magic.startswith(first) for magic in _BEGINNINGS)
 
 
 def find_unpacker(path: str, first: bytes) -> Unpacker | None:
-    """Return what unpacks a file with some first bytes; None if it is not packed."""
+    """Return the decompressor of a file with these first bytes; None if it is not compressed."""
     if first.startswith(_GZIP_MAGIC):
         return Unpacker(path, "gzip", _Gzip)
     if first.startswith((_ZSTD_MAGIC, *_SKIPPED)):

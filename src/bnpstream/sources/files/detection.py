@@ -1,7 +1,7 @@
-"""Which format a file has, by its name and its first bytes.
+"""Detects the format of a file from its name and its first bytes.
 
-Content that can be nothing else decides; then the name; then lines that all have the same number of
-fields are a table, and the rest is text.
+Content that fits one format only decides; then the name; then lines with the same number of fields
+are a table, and anything else is text.
 """
 
 import csv
@@ -49,14 +49,14 @@ _PACKED = {".gz", ".zst", ".zstd"}
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",  # the stream format begins with this and a length
+    b"\xff\xff\xff\xff": "arrow",  # the stream format starts with this and a length
     b"%%MatrixMarket": "mtx",
     b"\x93NUMPY": "npy",
 }
 _OBJECT = re.compile(rb"\s*\{\s*[\"}]")
 _WHOLE = re.compile(rb"\s*[0-9]+\s*")
 _TRIPLE = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
-# In one way only: where digits could be cut in several, a long line would take for ever.
+# In one way only: if digits could be split in several ways, a long line would take forever.
 _NUMBER = rb"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _COUNTS = re.compile(rb"\s*([0-9]{1,18})((?:\s+[0-9]+:[0-9]+)*)\s*")
 _FEATURES = re.compile(
@@ -65,14 +65,14 @@ _FEATURES = re.compile(
 
 
 def guess_format(file: ByteReader, max_line_bytes: int = Options.max_line_bytes) -> str:
-    """Return the name of the format of a file; bytes are only looked at.
+    """Return the format of a file, without taking bytes from it.
 
-    Lines that are too long say little, unless there are no others.
+    Lines that are too long are ignored, unless there are no others.
 
     Raises
     ------
     ValueError
-        If the file has no line, or is of a binary format that is not known.
+        If the file has no lines, or has an unknown binary format.
     """
     head = file.peek(HEAD_BYTES)
     for magic, name in _MAGIC.items():
@@ -90,14 +90,14 @@ def guess_format(file: ByteReader, max_line_bytes: int = Options.max_line_bytes)
     if named is not None:
         return named
     delimiter, share = guess_delimiter([line.decode(errors="replace") for line in lines])
-    # Two lines of prose may well have as many commas.
+    # Two lines of prose may well have the same number of commas.
     if share == 1.0 and len(lines) > 2:
         return "tsv" if delimiter == "\t" else "csv"
     return "text"
 
 
 def guess_delimiter(lines: list[str]) -> tuple[str, float]:
-    """Return what cuts most lines into the same number of fields, two or more; and what share.
+    """Return the delimiter that splits most lines into the same number of fields; and their share.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _first_member(head: bytes) -> bytes:
 
 
 def _by_lines(lines: list[bytes], named: str | None) -> str | None:
-    """Return the format of lines that can be of no other."""
+    """Return the format that these lines must have, or None if several fit."""
     if not lines:
         return None
     objects = [line for line in lines if _OBJECT.match(line)]

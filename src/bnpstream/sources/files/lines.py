@@ -1,4 +1,4 @@
-"""Lines of a file with their numbers and offsets: many at a time, singly, or only looked at."""
+"""Lines of a file with their numbers and offsets: many at a time, singly, or peeked at."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from bnpstream.sources.records import BEGINNING, Reject, beginning
 __all__ = ["Block", "LineBlocks", "Lines", "first_lines", "read_lines", "unexpected_line"]
 
 _LOOK_BYTES = 16 * BLOCK_BYTES
-"""Bytes that live input is looked at for a line."""
+"""Bytes of live input that are searched for a line."""
 
 
 class Block(NamedTuple):
     """Some lines of a file."""
 
     text: bytes
-    """Lines, each with its end."""
+    """Lines, including line ends."""
     end: int
-    """Bytes of the file behind it once these lines are."""
+    """Offset in the file after these lines."""
     is_new: bool = False
-    """Whether a file that is followed was cut or replaced, and these are its first lines."""
+    """Whether these are the first lines of a followed file after it was cut or replaced."""
     is_ended: bool = True
-    """Whether the file has the end of the last line; if not, it is added, and counted."""
+    """Whether the last line has its line end; if not, one is added and counted."""
     first: bytes = b""
     """The first bytes of the file."""
 
@@ -36,27 +36,27 @@ class LineBlocks:
     Parameters
     ----------
     file : ByteReader
-        The bytes.
+        Provides the bytes.
     max_line_bytes : int
-        A longer line may lack some bytes; it is still longer than this, and begins its block.
+        A longer line may lose some bytes; it stays longer than this, and starts its block.
     start : Position, optional
-        Where an earlier reading of a plain file has been; ValueError if that is shorter, or
-        another one. One that is followed is read from its start then.
+        Where an earlier reading of a plain file stopped; ValueError if the file is shorter or a
+        different one. A followed file is then read from its start.
     """
 
     def __init__(
         self, file: ByteReader, max_line_bytes: int, start: Position | None = None
     ) -> None:
         self._file, self._pieces = file, file.blocks()
-        # Two bytes more, so that it is too long without a CR too; and what is shown of a line must
-        # not depend on where blocks end.
+        # Two more bytes, so that the line is too long even without a CR; and what is shown of it
+        # must not depend on where blocks end.
         self._kept_bytes = max(max_line_bytes + 2, 4 * BEGINNING)
         self._left, self._end, self._is_new = b"", 0, False
         self._begins, self._first = True, b""
         self._restarts = file.restarts
         self._blocks: deque[Block] = deque()
         if start is not None and start.offset is not None:
-            # A last line without its end may count as if it had one.
+            # A last line without line end may count as if it had one.
             if file.size is not None and file.size + 1 < start.offset:
                 raise too_short(file.path, file.size, "bytes", start.offset)
             file.seek(start.offset)
@@ -83,10 +83,10 @@ class LineBlocks:
         return True
 
     def _read(self) -> bool:
-        """Cut the next bytes into lines, keeping the beginning of the last; False at the end."""
+        """Split the next bytes into lines, keeping the start of the last one; False at the end."""
         piece = next(self._pieces, b"")
         is_new = self._file.restarts != self._restarts
-        if self._left and (is_new or not piece):  # nobody will write its end
+        if self._left and (is_new or not piece):  # its line end will never come
             text = self._unmarked(self._left + b"\n")
             self._blocks.append(Block(text, self._end + 1, self._is_new, False, self._first))
             self._left, self._is_new = b"", False
@@ -105,32 +105,32 @@ class LineBlocks:
         return bool(piece or self._blocks)
 
     def _unmarked(self, text: bytes) -> bytes:
-        """Return lines without the mark that a file may begin with."""
+        """Return lines without a byte order mark."""
         begins, self._begins = self._begins, False
         return text.removeprefix(BYTE_ORDER_MARK) if begins else text
 
 
 class Lines:
-    """Iterates over the whole lines of a file, without their ends, in bounded memory.
+    """Iterates over the whole lines of a file, without line ends, in bounded memory.
 
-    A line ends by LF or CRLF; the last one may have no end, unless the file is followed. Of a line
-    longer than `max_bytes` at least a little more than that is given, so that its length tells.
+    A line ends with LF or CRLF; the last one may have no end, unless the file is followed. A line
+    longer than `max_bytes` may be cut, but stays longer than that.
 
     Parameters
     ----------
     file : ByteReader
-        The bytes.
+        Provides the bytes.
     max_bytes : int
-        Bytes of a line at most.
+        Most bytes in a line.
 
     Attributes
     ----------
     number : int
-        Lines given; it starts again where a file that is followed was cut or replaced.
+        Lines given; starts again if a followed file was cut or replaced.
     offset : int
-        Bytes given, ends of lines included.
+        Bytes given, including line ends.
     begun : int
-        How often the first line of a file was given: more than once if it was cut or replaced.
+        How often the first line of a file was given; more than once after a cut or replacement.
     """
 
     def __init__(self, file: ByteReader, max_bytes: int) -> None:
@@ -138,7 +138,7 @@ class Lines:
         self.number = self.offset = self.begun = 0
         self._blocks = LineBlocks(file, max_bytes)
         self._lines: list[bytes] = []
-        """What is left of a block, the next line being the last."""
+        """The rest of a block; the next line is the last element."""
         self._first = b""
         self._has_returns = False
 
@@ -152,9 +152,9 @@ class Lines:
             yield line[:-1] if line.endswith(b"\r") else line
 
     def take(self, n: int) -> list[bytes]:
-        """Return up to n of the next lines that are there; one is waited for, none is the end.
+        """Return up to n of the next lines available; wait for one; none at the end.
 
-        They are of one file, and all are given at once: `number` is that of the last.
+        They belong to one file, and all are given at once: `number` is that of the last.
         """
         if not self._lines and not self._take_block():
             return []
@@ -175,24 +175,24 @@ class Lines:
         self._has_returns, self._first = b"\r" in block.text, block.first
         if block.is_new:
             self.number = 0
-        # Of the end and not of what was given, as a long line may lack some bytes.
+        # The offset is that of the line end, because a long line may have lost bytes.
         self.offset = block.end - len(block.text) - (not block.is_ended)
         self._lines = block.text.split(b"\n")[-2::-1]
         return True
 
     @property
     def head(self) -> int:
-        """Return the checksum by which the file is known again where reading goes on."""
+        """Return the checksum that identifies the file when reading continues."""
         return head_of(self._first, self.offset)
 
     @property
     def may_be_entered(self) -> bool:
-        """Return whether reading can go on from the line after this one."""
+        """Return whether reading can continue after this line."""
         return True
 
     @property
     def began(self) -> int:
-        """Return the number of the line that the last record began with."""
+        """Return the number of the first line of the last record."""
         return self.number
 
     def ready(self) -> bool:
@@ -200,7 +200,7 @@ class Lines:
         return bool(self._lines) or self._blocks.ready()
 
     def enter(self, start: Position) -> None:
-        """Go to a position that an earlier reading has seen; ValueError if the file is shorter."""
+        """Go to a position of an earlier reading; ValueError if the file is shorter."""
         if start.line == 0:
             return
         if self._file.is_plain and start.offset is not None:
@@ -220,19 +220,19 @@ def first_lines(
 ) -> list[bytes]:
     """Return the first whole lines of a file that can be records, without taking them.
 
-    Blank lines are left out, and so are those that are too long. Where a look ahead shows nothing
-    else, a file is opened once more and read on, in bounded memory.
+    Blank lines and lines that are too long are left out. If looking ahead shows nothing else, the
+    file is opened a second time and read further, in bounded memory.
 
     Parameters
     ----------
     file : ByteReader
-        The bytes.
+        Provides the bytes.
     at_least : int
-        Lines that are wanted: live input is waited for, other files are read on.
+        Lines wanted: live input is waited for, other files are read further.
     at_most : int, optional
-        Lines that are enough; None for all that a look ahead shows.
+        Lines that suffice; None for all that looking ahead shows.
     max_bytes : int, optional
-        Bytes of a line at most.
+        Most bytes in a line.
 
     Raises
     ------
@@ -247,14 +247,14 @@ def first_lines(
             with ByteReader(file.path) as again:
                 fit, is_filled = _searched(again, at_least, max_bytes or _LOOK_BYTES)
     if not is_filled:
-        raise ValueError(f"{file.path}: there is no record: it is empty")
+        raise ValueError(f"{file.path}: no records: the file is empty")
     return fit[:at_most]
 
 
 def _looked_at(
     file: ByteReader, n_bytes: int, at_least: int, max_bytes: int | None
 ) -> tuple[list[bytes], bool]:
-    """Return the lines at the beginning that fit, and whether there is more than blanks."""
+    """Return the usable lines at the beginning, and whether there is more than blanks."""
     found, fit, n_lines = b"", list[bytes](), at_least
     while True:
         try:
@@ -262,18 +262,18 @@ def _looked_at(
         except ValueError:
             if not found:
                 raise
-            return fit, bool(found.strip())  # `read` will come to the damage
+            return fit, bool(found.strip())  # `read` will report the damage
         lines = found.removeprefix(BYTE_ORDER_MARK).split(b"\n")
         if not file.ended or len(found) == n_bytes:
-            lines.pop()  # it may go on
+            lines.pop()  # it may be incomplete
         fit = _fit(lines, max_bytes)
         if len(fit) >= at_least or file.ended or len(found) == n_bytes:
             return fit, bool(found.strip())
-        n_lines = len(lines) + 1  # the next one of a feed is waited for
+        n_lines = len(lines) + 1  # the next line of a feed is waited for
 
 
 def _searched(file: ByteReader, at_least: int, max_bytes: int) -> tuple[list[bytes], bool]:
-    """Return the first lines of a file that fit, and whether there is more than blanks."""
+    """Return the first usable lines of a file, and whether there is more than blanks."""
     fit: list[bytes] = []
     size, is_filled = 0, False
     for block in LineBlocks(file, max_bytes):
@@ -288,18 +288,18 @@ def _searched(file: ByteReader, at_least: int, max_bytes: int) -> tuple[list[byt
 
 
 def _fit(lines: list[bytes], max_bytes: int | None) -> list[bytes]:
-    """Return the lines that are neither blank nor too long, without their ends."""
+    """Return the lines that are neither blank nor too long, without line ends."""
     filled = (line.removesuffix(b"\r") for line in lines if line.strip())
     return [line for line in filled if max_bytes is None or len(line) <= max_bytes]
 
 
 def read_lines(path: str | PathLike[str]) -> list[bytes]:
-    r"""Return the lines of a file, plain, gzip or zstd, without their ends.
+    r"""Return the lines of a file (plain, gzip or zstd) without line ends.
 
     Raises
     ------
     ValueError
-        If packed data turn out to be truncated or damaged.
+        If compressed data are truncated or damaged.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def read_lines(path: str | PathLike[str]) -> list[bytes]:
 def unexpected_line(
     path: str | PathLike[str], number: int, line: bytes, expected: str
 ) -> ValueError:
-    r"""Describe a line that is not what was expected, as an error to raise.
+    r"""Return an error about a line that is not what was expected.
 
     Examples
     --------

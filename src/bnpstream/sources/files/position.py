@@ -1,4 +1,4 @@
-"""How far files have been read."""
+"""Positions in files."""
 
 import zlib
 from typing import Any, NamedTuple, Self
@@ -7,25 +7,25 @@ __all__ = ["HEAD_BYTES", "Position", "another_file", "head_of", "too_short"]
 
 
 class Position(NamedTuple):
-    """How far files have been read: all that is needed to go on from there."""
+    """How far files have been read: all that is needed to continue from there."""
 
     records: int = 0
-    """Records behind it in all files, rejected ones included."""
+    """Records read in all files, including rejects."""
     file: int = 0
-    """Files behind it."""
+    """Files read completely."""
     in_file: int = 0
-    """Records of the present file behind it."""
+    """Records read in the current file."""
     line: int = 0
-    """Lines of the present file behind it; 0 where that is not known: records are skipped."""
+    """Lines read in the current file; 0 if unknown: records are then skipped."""
     offset: int | None = None
-    """Bytes of the present file behind it, if it can be entered there; None: read and skip."""
+    """Bytes read in the current file, if reading can start there; None: read and skip."""
     head: int | None = None
-    """Checksum of the first of these bytes, by which the file is known again; earlier versions
-    have saved none."""
+    """Checksum of the first of these bytes, which identifies the file; earlier versions saved
+    none."""
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Return a position from JSON, None for the beginning; ValueError if it is none.
+        """Return a position from JSON, None for the beginning; ValueError if invalid.
 
         Examples
         --------
@@ -50,28 +50,28 @@ class Position(NamedTuple):
 
 
 HEAD_BYTES = 1024
-"""Bytes at most by which a file is known again."""
+"""Most bytes used to identify a file."""
 
 
 def head_of(first: bytes, offset: int) -> int:
     """Return a checksum of the first bytes of a file, up to an offset.
 
-    A last line without its end counts as if it had one, so that the offset may be one larger.
+    A last line without line end counts as if it had one, so the offset may be one larger.
     """
     return zlib.crc32((first + b"\n")[: min(offset, HEAD_BYTES)])
 
 
 def too_short(path: str, n: int, what: str, n_before: int) -> ValueError:
-    """Say that a file has less than was read of it before, as an error to raise."""
+    """Return an error about a file that is shorter than what was read of it before."""
     return ValueError(
-        f"{path}: it has {n} {what}, but {n_before} were read before: it is not the same file; "
-        "start afresh"
+        f"{path}: has {n} {what}, but {n_before} were read before: it is not the same file; "
+        "start a new run"
     )
 
 
 def another_file(path: str) -> ValueError:
-    """Say that a file begins with other bytes than were read of it before, as an error to raise."""
+    """Return an error about a file that starts with other bytes than before."""
     return ValueError(
-        f"{path}: it does not begin as it did when it was read before: it is not the same file; "
-        "start afresh"
+        f"{path}: does not start as it did when it was read before: it is not the same file; "
+        "start a new run"
     )

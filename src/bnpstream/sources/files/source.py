@@ -34,7 +34,7 @@ FORMATS = {
     "jsonl": "bnpstream.sources.formats.json_lines:JsonLinesReader",
     "text": "bnpstream.sources.formats.text:TextReader",
 }
-"""Where the reader of every format lives; imported when it is needed."""
+"""Module of each format's reader; imported when needed."""
 
 
 class Reader(ABC):
@@ -43,11 +43,11 @@ class Reader(ABC):
     Parameters
     ----------
     file : ByteReader
-        The bytes; formats that are no sequence of lines may use its path alone.
+        Provides the bytes; formats that are not lines may use only its path.
     schema : Schema
-        What the records are.
+        Schema of the records.
     options : Options
-        What the user said.
+        The user's options.
     """
 
     format: ClassVar[str]
@@ -58,24 +58,24 @@ class Reader(ABC):
     @classmethod
     @abstractmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the records are, without taking any; ValueError says why if unknown."""
+        """Determine the schema without taking records; ValueError says why if impossible."""
 
     @classmethod
     def partitions(cls, path: str) -> list[Partition]:
-        """Return what a file can be cut into for workers that read it by themselves."""
+        """Return the parts of a file that workers can read on their own."""
         return [Partition(path)]
 
     @property
     def n_records(self) -> int | None:
-        """Return how many records the file announces, or None."""
+        """Return the number of records that the file announces, or None."""
         return None
 
     @abstractmethod
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield the records after `start`, which is inside this file, and the position after each.
+        """Yield the records after `start`, a place in this file, with positions after batches.
 
-        A batch has at most `batch_rows` records, rejected ones included. Where `file.waiting()`
-        says that nothing more is there for now, what is there is delivered.
+        A batch has at most `batch_rows` records, including rejects. If `file.waiting()` says that
+        nothing more is there for now, the records so far are delivered.
         """
 
 
@@ -87,16 +87,16 @@ class FileSource(Source):
     paths : sequence of str
         Files; "-" is standard input.
     options : Options
-        What the user said.
+        The user's options.
     schema : Schema, optional
-        What the records are, if that is known from an earlier run.
+        Schema of the records, if known from an earlier run.
     follow : bool
         Wait for more at the end of the last file.
 
     Attributes
     ----------
     schema : Schema
-        What the records are.
+        Schema of the records.
     """
 
     replayable: ClassVar[bool] = True
@@ -115,19 +115,19 @@ class FileSource(Source):
         self._at = 0
         self._stopped = Event()
         self._begun: list[tuple[int, int]] = []
-        """Where reading came to another file, or one was replaced: a record's number, its file."""
+        """Where another file starts, or a file was replaced: number of a record, its file."""
         self.schema = self._find_schema() if schema is None else schema
 
     def _find_schema(self) -> Schema:
-        """Find out what the first file that is not empty has; its reader is kept."""
+        """Determine the schema from the first file that is not empty; keep its reader."""
         for at in range(len(self.paths)):
             file = self._open(at)
             if file.peek(1):
                 break
             file.close()
         else:
-            what = "it is empty" if len(self.paths) == 1 else "it is empty, and so are the others"
-            raise ValueError(f"{self._call(0)}: there is nothing to read: {what}")
+            what = "the file is empty" if len(self.paths) == 1 else "all files are empty"
+            raise ValueError(f"{self._call(0)}: nothing to read: {what}")
         try:
             name = self.options.format or guess_format(file, self.options.max_line_bytes)
             reader = reader_class(name)
@@ -161,7 +161,7 @@ class FileSource(Source):
         return ByteReader(self.paths[at], follow=self.follow and at == len(self.paths) - 1)
 
     def _reader(self, at: int) -> Reader:
-        """Return the reader of a file, which may be there already."""
+        """Return the reader of a file, which may be open already."""
         if self._opened is not None and self._opened[0] <= at:
             (found, reader), self._opened = self._opened, None
             if found == at:
@@ -170,7 +170,7 @@ class FileSource(Source):
         return reader_class(self.schema.format)(self._open(at), self.schema, self.options)
 
     def close(self) -> None:
-        """Close what was opened to be looked at, if it was not read."""
+        """Close files that were opened for detection but not read."""
         if self._opened is not None:
             self._opened[1].file.close()
             self._opened = None
@@ -183,16 +183,16 @@ class FileSource(Source):
         return Position()._asdict()
 
     def check(self, position: JSON) -> None:
-        """Raise ValueError if a position is in a file that is not there."""
+        """Raise ValueError if a position is in a missing file."""
         file = Position.of(position).file
         if file > len(self.paths):
             raise ValueError(
-                f"the position is in file {file + 1}, but there are {len(self.paths)}: "
+                f"the position is in file {file + 1}, but there are only {len(self.paths)}: "
                 "give the files of the earlier run, and new ones after them"
             )
 
     def batches(self, batch_rows: int = 1024, start: JSON = None) -> Iterator[tuple[Records, JSON]]:
-        """Yield batches of records in order, and the position after each."""
+        """Yield batches of records in order, each with the position after it."""
         if batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}: a batch needs at least 1 row")
         self.check(start)
@@ -214,7 +214,7 @@ class FileSource(Source):
                         position, before = after, after.records - after.in_file
                         if self._begun[-1:] != [(before, position.file)]:
                             self._begun.append((before, position.file))
-                        # Lines are counted as if every record of the file were one.
+                        # Lines are numbered as if every record of the file were one line.
                         lines = [n - before + first_line for n in records.numbers]
                         places = Lines(path, lines)
                         yield replace(records, places=places), position._asdict()
@@ -234,57 +234,57 @@ class FileSource(Source):
         return Position(end, file, end - first)._asdict()
 
     def stop(self) -> None:
-        """End `batches` soon, also where it waits for more to be written."""
+        """End `batches` soon, even while it waits for input."""
         self._stopped.set()
 
     @property
     def n_records(self) -> int | None:
-        """Return how many records the source announces, if it is one file that does."""
+        """Return the number of records that the source announces, if it is one file that does."""
         reader = self._current if self._opened is None else self._opened[1]
         return reader.n_records if reader is not None and len(self.paths) == 1 else None
 
     def progress(self) -> float | None:
-        """Return which part of all bytes has been read, or None if that is not known."""
+        """Return the fraction of all bytes that has been read, or None if unknown."""
         if self.follow or "-" in self.paths or self._current is None:
             return None
         try:
             sizes = [Path(path).stat().st_size for path in self.paths]
-        except FileNotFoundError:  # removed meanwhile
+        except FileNotFoundError:  # removed in the meantime
             return None
         behind = sum(sizes[: self._at]) + self._current.file.consumed
         return min(1.0, behind / sum(sizes)) if any(sizes) else None
 
     def lag(self, position: JSON) -> dict[str, int]:
-        """Return how many bytes of a file that grows were not read yet."""
+        """Return the number of unread bytes of a growing file."""
         if not self.follow or self._current is None or self.paths[self._at] == "-":
             return {}
         try:
             size = Path(self.paths[self._at]).stat().st_size
-        except FileNotFoundError:  # about to be replaced
+        except FileNotFoundError:  # being replaced
             return {}
         return {Path(self.paths[self._at]).name: max(0, size - self._current.file.consumed)}
 
     def identity(self) -> dict[str, JSON]:
-        """Return what tells this source from others: names of the files and their format."""
+        """Return the names of the files and their format, which identify the source."""
         names = [path if path == "-" else str(Path(path).resolve()) for path in self.paths]
         return {"paths": names, "format": self.schema.format}
 
     def partitions(self) -> list[Partition] | None:
-        """Return the files, and of Parquet files the row groups; None if it is only one."""
+        """Return the files, or the row groups of Parquet files; None if there is only one part."""
         if self.follow or "-" in self.paths:
             return None
         parts: list[Partition] = []
         for path in self.paths:
-            name = str(Path(path).absolute())  # workers need not be in the same directory
+            name = str(Path(path).absolute())  # workers may be in another directory
             try:
                 parts += reader_class(self.schema.format).partitions(name)
-            except (OSError, ValueError):  # whoever reads it says what is wrong with it
+            except (OSError, ValueError):  # the worker that reads it reports the error
                 parts.append(Partition(name))
         return parts if len(parts) > 1 else None
 
 
 def reader_class(name: str) -> type[Reader]:
-    """Return what reads the files of a format."""
+    """Return the reader class of a format."""
     if name not in FORMATS:
         raise ValueError(f"unknown format {name!r}; give one of {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
@@ -303,16 +303,16 @@ def open_files(
 
 
 def files_of(pattern: str) -> list[str]:
-    """Return the files that a name or a pattern stands for, sorted."""
+    """Return the files that match a name or a pattern, sorted."""
     path = Path(pattern)
     if path.is_dir():
-        raise IsADirectoryError(f"{pattern}: it is a directory: name its files, as in {path}/*")
+        raise IsADirectoryError(f"{pattern}: it is a directory: name its files, such as {path}/*")
     if pattern == "-" or path.exists():
         return [pattern]
     if not has_magic(pattern):
         raise FileNotFoundError(f"{pattern}: no such file")
     matches = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-    # As in a shell, files whose names begin with a dot are hidden.
+    # As in a shell, files whose names start with a dot are hidden.
     found = sorted(str(match) for match in matches if match.is_file() and match.name[0] != ".")
     if not found:
         raise FileNotFoundError(f"{pattern}: no file matches this pattern")

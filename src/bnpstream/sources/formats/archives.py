@@ -1,4 +1,4 @@
-"""Arrays in a zip archive, read from their beginning on, some elements at a time."""
+"""Arrays in a zip archive, read in order, some elements at a time."""
 
 import zipfile
 import zlib
@@ -27,9 +27,9 @@ UNREADABLE = (
     TypeError,
     ValueError,
 )
-"""What NumPy raises for headers of arrays that are none, or announce what cannot be."""
+"""What NumPy raises for array headers that are invalid or announce the impossible."""
 _DAMAGE = (EOFError, LZMAError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What zipfile raises for archives that are damaged, encrypted, or packed in ways unknown to it."""
+"""What zipfile raises for archives that are damaged, encrypted or compressed in unknown ways."""
 
 
 class ArrayStream:
@@ -38,16 +38,16 @@ class ArrayStream:
     Parameters
     ----------
     file : binary file
-        Where the array begins, in NumPy's format.
+        Open at the start of the array, in NumPy's format.
     path : str
-        What to call it in messages.
+        Name for messages.
 
     Attributes
     ----------
     dtype : dtype
-        What elements are.
+        Type of the elements.
     size : int
-        How many there are.
+        Number of elements.
     """
 
     def __init__(self, file: IO[bytes], path: str) -> None:
@@ -59,7 +59,7 @@ class ArrayStream:
                 raise ValueError(f"{path}: not an array of numbers ({error})") from error
         self.size = int(np.prod(shape, dtype=object))
         if self.dtype.hasobject:
-            raise ValueError(f"{path}: it holds Python objects, which are not loaded")
+            raise ValueError(f"{path}: holds Python objects, which are not loaded")
 
     def take(self, n: int) -> NDArray[Any]:
         """Return the next n elements.
@@ -79,7 +79,7 @@ class ArrayStream:
 
 @contextmanager
 def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
-    """Open an archive of arrays; ValueError if it is none, or is damaged."""
+    """Open an archive of arrays; ValueError if it is damaged or not an archive."""
     with _reporting(path):
         try:
             with zipfile.ZipFile(path) as zipped:
@@ -91,14 +91,14 @@ def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
 
 
 def open_array(zipped: zipfile.ZipFile, name: str) -> ArrayStream:
-    """Return an array of an archive; several may be taken from at the same time."""
+    """Return an array of an archive; several can be read at the same time."""
     with _reporting(str(zipped.filename)):
         return ArrayStream(zipped.open(f"{name}.npy"), f"{zipped.filename}, {name}")
 
 
 @contextmanager
 def _reporting(path: str) -> Iterator[None]:
-    """Say of damage where it is."""
+    """Add the path to errors about damage."""
     try:
         yield
     except _DAMAGE as error:

@@ -1,6 +1,6 @@
 """Parquet and Arrow: rows of a table, or a column with texts, lists of words or vectors.
 
-Needs pyarrow. Arrow's stream format may come packed, or by a pipe. Parquet and Arrow's file format
+Needs pyarrow. Arrow's stream format may be compressed or piped. Parquet and Arrow's file format
 have their index at the end and need a plain file.
 """
 
@@ -39,7 +39,7 @@ __all__ = ["ArrowReader", "ParquetReader"]
 
 _FILE_MAGIC = b"ARROW1"
 _READ_ROWS = 1024
-"""Rows of a row group that are unpacked at a time: what comes before damage is the same always."""
+"""Rows of a row group unpacked at a time; fixed, so that damage always shows at the same row."""
 
 
 class ColumnReader(Reader):
@@ -52,10 +52,10 @@ class ColumnReader(Reader):
 
     @abstractmethod
     def chunks(self, start: int) -> Iterator[Any]:
-        """Yield record batches with all columns that are wanted, from a row on, all `checked`."""
+        """Yield checked record batches with all wanted columns, from a row on."""
 
     def find_columns(self, names: list[str]) -> None:
-        """Note which columns are to be read; ValueError if one is not there."""
+        """Note which columns to read; ValueError if one is missing."""
         fields = self._fields
         fields.check_there(names, self.file.path)
         if fields.id not in names:
@@ -64,12 +64,12 @@ class ColumnReader(Reader):
         self.wanted = list(dict.fromkeys(name for name in wanted if name in names))
         for name in self.wanted:
             if names.count(name) > 1:
-                raise ValueError(f"{self.file.path}: there are several columns {name!r}")
+                raise ValueError(f"{self.file.path}: has several columns {name!r}")
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after a position, and the position after each batch.
 
-        Where the file is damaged, what stands before comes first, and then the error.
+        If the file is damaged, the rows before the damage come first, then the error.
         """
         batch, in_file = Gatherer(self.file.path, self.schema, start.records), start.in_file
         chunks, damage = self.chunks(start.in_file), None
@@ -94,7 +94,7 @@ class ColumnReader(Reader):
             raise damage
 
     def _add(self, piece: Any, number: int, batch: Gatherer) -> None:
-        """Add rows to a batch; the first one has a number in the file."""
+        """Add rows to a batch, given the number of the first one in the file."""
         fields, nothing = self._fields, [None] * piece.num_rows
         id_name = fields.id or ""
         ids = self._cells(piece, id_name, "label") if fields.id is not None else nothing
@@ -130,7 +130,7 @@ class ParquetReader(ColumnReader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the columns are."""
+        """Return the schema of the columns."""
         with _open_parquet(file) as parquet:
             first = partial(_first_rows, parquet)
             return _schema_of(cls.format, parquet.schema_arrow, first, options, file)
@@ -147,12 +147,12 @@ class ParquetReader(ColumnReader):
 
     @property
     def n_records(self) -> int | None:
-        """Return how many rows the file announces."""
+        """Return the number of rows that the file announces."""
         with _open_parquet(self.file) as parquet:
             return int(parquet.metadata.num_rows)
 
     def chunks(self, start: int) -> Iterator[Any]:
-        """Yield record batches, from a row on; row groups before it are not read."""
+        """Yield record batches from a row on; earlier row groups are not read."""
         with _open_parquet(self.file) as parquet:
             self.find_columns(parquet.schema_arrow.names)
             metadata = parquet.metadata
@@ -175,7 +175,7 @@ class ParquetReader(ColumnReader):
                     before = after
                 if before != end:
                     raise ValueError(
-                        f"{self.file.path}: it is damaged: row {before} is the last of row group "
+                        f"{self.file.path}: damaged: row {before} is the last of row group "
                         f"{group + 1}, but row {end} should be"
                     )
 
@@ -187,7 +187,7 @@ class ArrowReader(ColumnReader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the columns are."""
+        """Return the schema of the columns."""
         pa = pyarrow()
         first: Callable[[list[str]], Iterator[Any]]
         with errors_named(file.path):
@@ -235,7 +235,7 @@ def _schema_of(
     options: Options,
     file: ByteReader,
 ) -> Schema:
-    """Return what the columns are; the first rows tell of strings, and of vectors of any size."""
+    """Return the schema; the first rows show what strings are, and the lengths of vectors."""
     length, differing = partial(vector_length, schema, first), partial(differing_columns, first)
     return schema_of_columns(format, column_types(schema), options, file, differing, length)
 
@@ -250,7 +250,7 @@ def _stored_batches(opened: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _first_batches(head: Any, names: list[str]) -> Iterator[Any]:
-    """Yield columns of the record batches that are whole at the beginning of a stream."""
+    """Yield columns of the whole record batches at the beginning of a stream."""
     pa = pyarrow()
     with suppress(pa.ArrowException, OSError):
         for chunk in pa.ipc.open_stream(head):
@@ -258,7 +258,7 @@ def _first_batches(head: Any, names: list[str]) -> Iterator[Any]:
 
 
 class _Raw(RawIOBase):
-    """Bytes of a file as pyarrow wants to have them."""
+    """Bytes of a file in the form that pyarrow expects."""
 
     def __init__(self, file: ByteReader) -> None:
         self._file, self._left = file, memoryview(b"")

@@ -1,4 +1,4 @@
-"""Cells of Parquet and Arrow: checked before they are touched, and then plain Python values."""
+"""Cells of Parquet and Arrow, checked before use and turned into plain Python values."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""Of a second."""
+"""Ticks per second."""
 
 
 def pyarrow(module: str = "pyarrow") -> Any:
@@ -39,19 +39,19 @@ def pyarrow(module: str = "pyarrow") -> Any:
 
 @contextmanager
 def errors_named(path: str) -> Iterator[None]:
-    """Say in which file an error of pyarrow was."""
+    """Add the file to an error of pyarrow."""
     try:
         yield
     except (pyarrow().ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        what = str(error) or "it asks for more memory than there is"
-        raise ValueError(f"{path}: it is damaged or not in this format: {what}") from error
+        what = str(error) or "it asks for more memory than available"
+        raise ValueError(f"{path}: damaged, or not in this format: {what}") from error
 
 
 def checked(chunk: Any) -> Any:
-    """Return a record batch in which no offset leads astray; pyarrow itself trusts what it reads.
+    """Return a record batch in which all offsets are valid; pyarrow itself trusts what it reads.
 
-    A column with strings that are not UTF-8 has bytes instead, so that only these rows are lost.
-    The batch may not be part of another: pyarrow ends the process where a part has a damaged map.
+    A column with strings that are not UTF-8 becomes bytes, so that only these rows are lost. The
+    batch must not be part of another: pyarrow crashes if a part has a damaged map.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def checked(chunk: Any) -> Any:
     pa = pyarrow()
     columns = [_checked(column, pa) for column in chunk.columns]
     found = pa.RecordBatch.from_arrays(columns, names=chunk.schema.names)
-    found.validate()  # that all columns are of one length
+    found.validate()  # all columns have the same length
     return found
 
 
@@ -70,7 +70,7 @@ def _checked(column: Any, pa: Any) -> Any:
         column.validate(full=True)
     except pa.ArrowInvalid:
         as_bytes = _as_bytes(column.type)
-        if as_bytes is column.type:  # to look at it once more would not be safe
+        if as_bytes is column.type:  # checking it once more would not be safe
             raise
         column = column.view(as_bytes)
         column.validate(full=True)
@@ -78,7 +78,7 @@ def _checked(column: Any, pa: Any) -> Any:
 
 
 def _as_bytes(type_: Any) -> Any:
-    """Return a type with bytes where another has strings, none deeper than in a list or a map."""
+    """Return a type with bytes in place of strings, no deeper than in a list or a map."""
     pa, is_ = pyarrow(), pyarrow("pyarrow.types")
     if is_.is_string(type_):
         return pa.binary()
@@ -108,7 +108,7 @@ def cells_of(column: Any, type_: str) -> list[Any]:
     Raises
     ------
     TypeError
-        If cells of this type cannot be had.
+        If the cells cannot be converted to this type.
     """
     pa = pyarrow()
     if type_ == "vector":
@@ -124,7 +124,7 @@ def cells_of(column: Any, type_: str) -> list[Any]:
 
 
 def _vectors(column: Any) -> list[Any]:
-    """Return the arrays of a column of lists, of numbers as narrow as they are."""
+    """Return the arrays of a column of lists, with numbers as narrow as stored."""
     if _type(column.type) != "vector":
         raise TypeError(f"is of type {column.type}, not of lists of floating-point numbers")
     numbers = column.flatten().to_numpy(zero_copy_only=False)
@@ -142,18 +142,18 @@ def _lengths(column: Any) -> list[int | None]:
 
 
 def differing_columns(first: Callable[[list[str]], Iterator[Any]], names: list[str]) -> list[str]:
-    """Return which columns of strings are different in nearly every of the first rows.
+    """Return the string columns whose values differ in nearly every one of the first rows.
 
     Parameters
     ----------
     first : callable
-        Yields record batches with the columns that it is given.
+        Yields record batches with the given columns.
     names : list of str
-        Of columns.
+        Names of columns.
     """
     cells: dict[str, list[Any]] = {name: [] for name in names}
     n_rows = 0
-    # Whoever reads the rows comes to the damage, and to columns of one name.
+    # Damage and duplicate names are reported when the rows are read.
     with suppress(pyarrow().ArrowException, OSError, KeyError, UnicodeDecodeError):
         for chunk in first(names) if names else ():
             chunk = checked(chunk).slice(0, PEEKED_RECORDS - n_rows)
@@ -168,16 +168,16 @@ def differing_columns(first: Callable[[list[str]], Iterator[Any]], names: list[s
 def vector_length(
     schema: Any, first: Callable[[list[str]], Iterator[Any]], name: str
 ) -> int | None:
-    """Return how many numbers the vectors of a column have.
+    """Return the length of the vectors in a column.
 
     Parameters
     ----------
     schema : pyarrow.Schema
-        Says it of lists of a fixed size.
+        Gives the length of fixed-size lists.
     first : callable
-        Yields record batches with the columns that it is given; of other lists the first rows tell.
+        Yields record batches with the given columns; first rows show the length of other lists.
     name : str
-        Of the column.
+        Name of the column.
     """
     if column_types(schema).get(name) != "vector":
         return None
@@ -192,7 +192,7 @@ def vector_length(
 
 
 def times_of(column: Any) -> list[Any]:
-    """Return what a column of times has; dates and timestamps as seconds."""
+    """Return a column of times, with dates and timestamps as seconds."""
     pa, is_ = pyarrow(), pyarrow("pyarrow.types")
     type_ = column.type
     if is_.is_date32(type_):
@@ -200,14 +200,14 @@ def times_of(column: Any) -> list[Any]:
     if not is_.is_timestamp(type_) and not is_.is_date64(type_):
         return cells_of(column, "label")
     ticks = _TICKS[type_.unit if is_.is_timestamp(type_) else "ms"]
-    # By whole microseconds: floats of nanoseconds since 1970 are not exact.
+    # Via whole microseconds: nanoseconds since 1970 are not exact as floats.
     finer = max(1, ticks // 10**6)
     whole = column.cast(pa.int64()).to_pylist()
     return [None if t is None else t // finer / (ticks // finer) for t in whole]
 
 
 def usable(cell: Any, name: str) -> Any:
-    """Return a cell with bytes as strings and a map as dict; UnusableError says what is wrong."""
+    """Return a cell with bytes as strings and a map as dict; UnusableError if invalid."""
     if isinstance(cell, bytes):
         return _decoded(cell, name)
     if not isinstance(cell, list) or not cell:
@@ -235,7 +235,7 @@ def _decoded(word: Any, name: str) -> Any:
 
 
 def column_types(schema: Any) -> dict[str, str | None]:
-    """Return the types of the columns as a schema of ours names them."""
+    """Return the types of the columns, by the names that schemas use."""
     return {field.name: _type(field.type) for field in schema}
 
 

@@ -1,4 +1,4 @@
-"""Records of a CSV file: lines, joined where a quoted field goes on over several."""
+"""Records of a CSV file: lines, joined if a quoted field spans several."""
 
 import csv
 from collections import deque
@@ -16,19 +16,19 @@ __all__ = ["CsvLines", "cut_fields"]
 class CsvLines(Lines):
     """Iterates over the records of a CSV file; a header is handed over and left out.
 
-    A quote that is never closed spoils one line and not all that follow: the record is that line.
+    A quote that is never closed spoils only the line it is in, not all that follow.
 
     Parameters
     ----------
     file : ByteReader
-        The bytes.
+        Provides the bytes.
     max_bytes : int
-        Bytes of a record at most.
+        Most bytes in a record.
     delimiter : str
-        Between fields.
+        Delimiter of fields.
     take_header : callable, optional
-        What to do with the first record of a file, if it is a header; returns whether it can be
-        one, and if not, the next is tried.
+        Called with the first record of a file if it has a header; returns whether it can be one;
+        if not, the next record is tried.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class CsvLines(Lines):
     ) -> None:
         super().__init__(file, max_bytes)
         self._delimiter, self._take_header = delimiter, take_header
-        # Python's own limit holds for all of a process, so it is only ever raised.
+        # Python's own limit applies to the whole process, so it is only ever raised.
         csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
         self._looks_ahead = self._header_due = False
         self._again: deque[tuple[bytes, int, int, int]] = deque()
         self._n_open = 0
-        """Lines that were put back at the beginning of which, and at whose end, a quote is open."""
+        """Lines put back, with a quote open at both their beginning and their end."""
         self._began = 0
         self._records = iter(self)
 
@@ -65,12 +65,12 @@ class CsvLines(Lines):
 
     @property
     def may_be_entered(self) -> bool:
-        """Return whether reading can go on here, the header being behind."""
+        """Return whether reading can continue here, after the header."""
         return not self._header_due
 
     @property
     def began(self) -> int:
-        """Return the number of the line that the last record began with."""
+        """Return the number of the first line of the last record."""
         return self._began
 
     def ready(self) -> bool:
@@ -92,7 +92,7 @@ class CsvLines(Lines):
             yield record
 
     def _each_line(self) -> Iterator[bytes]:
-        """Yield lines, those first that were put back."""
+        """Yield lines, starting with those that were put back."""
         while True:
             if not self._again:
                 self._skip_empty()
@@ -103,7 +103,7 @@ class CsvLines(Lines):
             yield line
 
     def _skip_empty(self) -> None:
-        """Skip empty lines between records, of which there may be millions."""
+        """Skip empty lines between records; there may be millions."""
         lines = self._lines
         while self.number > 0 and lines and not lines[-1]:
             lines.pop()
@@ -111,17 +111,16 @@ class CsvLines(Lines):
             self.offset += 1
 
     def _read_line(self) -> bool:
-        """Put the next line of the file behind those that were put back; False at the end."""
+        """Append the next line of the file to those that were put back; False at the end."""
         line = next(super().__iter__(), None)
         if line is not None:
             self._again.append((line, self.number, self.offset, self.begun))
         return line is not None
 
     def _close(self, first: bytes) -> bytes:
-        """Return a line and those that a quote in it reaches over, if they make a record.
+        """Return a line together with those that its open quote spans, if they make a record.
 
-        Every line is looked at once: where a quote stays open, it does so for whichever line
-        opened it.
+        Each line is examined once: a quote that stays open does so for whichever line opened it.
         """
         if _state(first, self._delimiter) is not _State.OPEN:
             return first
@@ -144,9 +143,9 @@ class CsvLines(Lines):
         return b"\n".join(lines)
 
     def _state_after(self, line: bytes) -> "_State":
-        """Return the state after a line that begins inside quotes."""
+        """Return the state after a line that starts inside quotes."""
         if b'"' not in line.replace(b'""', b""):
-            return _State.OPEN  # inside quotes two quotes are a character
+            return _State.OPEN  # inside quotes, two quotes stand for one
         return _state(b'"' + line, self._delimiter)
 
 
@@ -178,7 +177,7 @@ class _MoreWantedError(Exception):
 
 
 def _state(record: bytes, delimiter: str) -> _State:
-    """Return whether a record is whole, goes on in the next line, or cannot be one."""
+    """Return whether a record is complete, continues in the next line, or is invalid."""
 
     def lines() -> Iterator[str]:
         yield record.decode(errors="replace")

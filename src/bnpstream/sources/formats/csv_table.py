@@ -1,8 +1,8 @@
 """CSV and TSV: rows of a table, or a text in one of its columns.
 
-Fields may be quoted by ``"``, and then have line ends. Blank lines are no records. A cell that is
-empty, NA, NaN or null, in any case, is missing. A column without a name in the header, as the index
-that pandas and R write, is left out.
+Fields may be quoted with ``"``, and may then contain line ends. Blank lines are skipped. A cell
+that is empty, NA, NaN or null, in any case, is missing. A column without a name in the header, such
+as the index that pandas and R write, is left out.
 """
 
 import math
@@ -29,7 +29,7 @@ __all__ = ["CsvReader", "TsvReader"]
 
 _MISSING = frozenset({"", "na", "nan", "null"})
 MOST = 0.95
-"""Share of the first cells of a column that must be numbers, or booleans, for it to be such."""
+"""Least share of the first cells of a column that must be numbers, or booleans, to be its type."""
 _TRUTH = {"true": True, "false": False}
 
 
@@ -54,7 +54,7 @@ class CsvReader(LineReader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the first records are; ValueError says what to do if that is unclear."""
+        """Determine the schema from the first records; if unclear, ValueError says what to do."""
         if options.counts_field is not None:
             raise ValueError("counts_field is for JSON lines: name a text_field or columns")
         if options.delimiter is not None and len(options.delimiter) != 1:
@@ -94,11 +94,11 @@ class CsvReader(LineReader):
         if start.line > 0 and "header" in self.schema.fields:
             lines = CsvLines(self.file, self.options.max_line_bytes, self._delimiter)
             if not any(map(self._take_header, lines.look_ahead())):
-                raise ValueError(f"{self.file.path}: no line can be the header")
+                raise ValueError(f"{self.file.path}: no line is a valid header")
         return super().batches(batch_rows, start)
 
     def parse(self, line: bytes) -> Parsed:
-        """Return what a record says."""
+        """Return the row, the id and the time of a record."""
         fields = cut_fields(line, self._delimiter)
         if len(fields) != self._n_fields:
             raise UnusableError(f"{len(fields)} fields, not {self._n_fields}")
@@ -115,7 +115,7 @@ class CsvReader(LineReader):
         return self._fields.parse(id_, time, row)
 
     def _take_header(self, record: bytes) -> bool:
-        """Note where columns are; False if a record cannot be used, and is no header."""
+        """Note the positions of columns; False if the record is invalid as a header."""
         try:
             names = cut_fields(record, self._delimiter)
         except UnusableError:
@@ -124,7 +124,7 @@ class CsvReader(LineReader):
         return True
 
     def _place(self, names: list[str]) -> None:
-        """Note where the columns are that the schema has."""
+        """Note the positions of the columns in the schema."""
         self._fields.check_there(names, self.file.path)
         at = {name: i for i, name in enumerate(names)}
         self._n_fields = len(names)
@@ -167,17 +167,18 @@ def _header(record: list[str], path: str) -> list[str]:
     twice = [name for name, n in Counter(names).items() if n > 1 and name]
     if twice:
         raise ValueError(
-            f"{path}: the header has {twice[0]!r} twice: rename one of them, or say that the first "
-            "line is not a header"
+            f"{path}: the header has {twice[0]!r} twice: rename one of them, or give --no-header "
+            "if the first line is not a header"
         )
     return names
 
 
 def _is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
-    """Return whether the first record has names and not cells.
+    """Return whether the first record is a header.
 
-    It has what the user calls columns; or no number, and a column below it is of numbers or truth
-    values; or all are labels, and the first ones are distinct and do not come again.
+    It is if it has the columns that the user names; if it has no numbers, but a column of numbers
+    or booleans follows; or if all cells are labels, and the first ones are distinct and do not
+    recur.
     """
     names = [name.strip() for name in first]
     named = (options.id_field, options.text_field, options.time_field)
@@ -194,9 +195,9 @@ def _is_header(first: list[str], rest: list[list[str]], options: Options) -> boo
 
 
 def _type_of(cells: Sequence[str]) -> str | None:
-    """Return the type of a column with some cells, None if all are missing.
+    """Return the type of a column with these cells, None if all are missing.
 
-    A few that do not fit are bad cells, not another type.
+    A few cells that do not fit are bad cells, not another type.
     """
     there = [cell for cell in cells if not _is_missing(cell)]
     if not there:
@@ -222,7 +223,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _finite_numbers(cells: list[str]) -> list[float] | None:
-    """Return cells as numbers if all are such, and none is missing."""
+    """Return cells as numbers if all of them are, and none is missing."""
     try:
         numbers = list(map(float, cells))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files of entries ``row column value``, sorted by row, after a header that says how many."""
+"""Files of entries ``row column value``, sorted by row, after a header with their number."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -19,32 +19,32 @@ from bnpstream.sources.records import Options, Schema
 __all__ = ["EntryReader", "Header", "Wording"]
 
 MOST_EMPTY, MOST_EMPTY_PER_ENTRY = 10**6, 100
-"""Rows that may be empty: so many at least, or so many for every entry."""
+"""Empty rows allowed: at least this many, or this many per entry."""
 MOST_STRAYS = 1000
-"""More entries out of order are no accident: the file is sorted in another way, or not at all."""
+"""With more entries out of order than this, the file is sorted otherwise, or not at all."""
 
 
 class Wording(NamedTuple):
-    """What a format calls things, for people."""
+    """A format's own terms, for messages."""
 
     entry: str
     row: str
     column: str
     row_source: str
-    """The line that says how many rows there are."""
+    """The line with the number of rows."""
     column_source: str
     entry_source: str
 
 
 class Header(NamedTuple):
-    """What a file announces: how many rows, columns and entries, and in how many lines it does."""
+    """What a file announces: number of rows, columns and entries; and the length of the header."""
 
     n_rows: int
     n_columns: int
     n_entries: int
     n_lines: int
     values: int
-    """What values are: `ONES`, `WHOLE`, `COUNTS` or `REALS`."""
+    """Kind of values: `ONES`, `WHOLE`, `COUNTS` or `REALS`."""
     wording: Wording
 
 
@@ -77,14 +77,14 @@ class EntryReader(NumberReader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the header and the vocabulary say."""
+        """Return the schema, from the header and the vocabulary."""
         header = _sensible(cls.read_header(file), file)
         is_real = header.values == REALS
         return number_schema(cls.format, file, header.n_columns, options, is_real=is_real)
 
     @property
     def n_records(self) -> int:
-        """Return how many rows the header announces."""
+        """Return the number of rows that the header announces."""
         return self._header.n_rows
 
     def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
@@ -94,7 +94,7 @@ class EntryReader(NumberReader):
         return Progress(*parse_entries(text, start, before, announced, self.rules, building.room))
 
     def judge(self, line: bytes, building: Building) -> bool:
-        """Take or reject one entry; return False if it is for the next batch."""
+        """Take or reject one entry; return False if it belongs to the next batch."""
         fields = fields_of(line)
         if not fields and len(line) <= self.rules.max_line_bytes:
             return True
@@ -137,7 +137,7 @@ class EntryReader(NumberReader):
             )
 
     def _numbers(self, fields: list[bytes]) -> tuple[int, int, float] | None:
-        """Return row, column and value as they are written, or None if they are not."""
+        """Return row, column and value of an entry, or None if they are malformed."""
         kind = self.rules.values
         if len(fields) != (2 if kind == ONES else 3):
             return None
@@ -148,7 +148,7 @@ class EntryReader(NumberReader):
     def _expected(
         self, n_bytes: int, numbers: tuple[int, int, float] | None, least_row: int
     ) -> str:
-        """Say what should be there instead of a line; nothing if it is as it should be."""
+        """Return what was expected instead of a line; "" if the line is valid."""
         header, wording, kind = self._header, self._header.wording, self.rules.values
         if n_bytes > self.rules.max_line_bytes:
             return f"a line of at most {self.rules.max_line_bytes} bytes"

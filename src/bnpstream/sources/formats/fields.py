@@ -1,4 +1,4 @@
-"""Records with fields: what the values of an id, a time, a text, counts, a vector or cells make."""
+"""Records with fields: turns an id, a time, a text, counts, a vector or cells into a row."""
 
 import math
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ __all__ = ["Fields", "time_of"]
 
 
 class Fields:
-    """Knows what the fields of a record mean.
+    """Knows the meaning of each field of a record.
 
     Parameters
     ----------
     schema : Schema
-        What records are.
+        Schema of the records.
     options : Options
-        Whether an id has to be there.
+        Says whether an id is required.
     has_typed_cells : bool
-        Whether cells are of the types that the schema names whenever they are there.
+        Whether cells, if not missing, always have the types in the schema.
 
     Attributes
     ----------
     id, time : str or None
-        Names of the fields that have them.
+        Names of the fields with id and time.
     columns : tuple of str
         Names of the fields that make a row.
     types : tuple of str
-        What each of these is: "number", "truth", "label", "text", "counts" or "vector".
+        Type of each: "number", "truth", "label", "text", "counts" or "vector".
     """
 
     def __init__(self, schema: Schema, options: Options, *, has_typed_cells: bool = False) -> None:
@@ -48,7 +48,7 @@ class Fields:
         roles = [role for role in ("vector", "text", "counts") if role in schema.fields]
         self._role = roles[0] if roles else None
         if roles:
-            # Beside a vector, a text is there for people to look at.
+            # A text beside a vector is for people to read.
             self.columns = tuple(schema.fields[role] for role in roles)
             self.types = tuple(roles)
         self._length = schema.n_features or 0
@@ -56,7 +56,7 @@ class Fields:
 
     @property
     def text_and_id(self) -> tuple[str, str | None, set[type]] | None:
-        """Return the fields of a text and its id, and which types the id may have.
+        """Return the fields of a text and its id, and the types that the id may have.
 
         None if records are something else, or have a time.
         """
@@ -65,16 +65,16 @@ class Fields:
         return self.columns[0], self.id, {str, int} | (set() if self._needs_id else {NoneType})
 
     def parse(self, id_: Any, time: Any, values: list[Any]) -> Parsed:
-        """Return what a record says by its values, None where missing.
+        """Return the record with these values, None if missing.
 
         Raises
         ------
         UnusableError
-            If the record is to be rejected.
+            If the record must be rejected.
         """
         if type(id_) is not str and type(id_) is not int:
             if self._needs_id:
-                raise UnusableError(f"no string or whole number in the field {self.id!r}")
+                raise UnusableError(f"the id {self.id!r} is not a string or a whole number")
             id_ = None
         seconds = None if self.time is None else time_of(time, self.time)
         if self._role == "text":
@@ -93,7 +93,7 @@ class Fields:
         return Parsed(self._check(values) if self._check else values, id_, None, seconds)
 
     def check_there(self, names: Sequence[str], path: str) -> None:
-        """Raise ValueError if a file with these columns lacks one that is needed."""
+        """Raise ValueError if a file with these columns lacks a required one."""
         columns = self.columns[:1] if self._role == "vector" else self.columns
         needed = [*columns, *([] if self.time is None else [self.time])]
         if self._needs_id and self.id is not None:
@@ -104,7 +104,7 @@ class Fields:
 
 
 def time_of(value: Any, name: str) -> float:
-    """Return the time that a field has, in seconds; UnusableError if it has none.
+    """Return the time in a field, in seconds; UnusableError if there is none.
 
     A time without a zone is UTC.
 

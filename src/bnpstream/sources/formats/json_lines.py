@@ -1,9 +1,9 @@
-"""JSON lines: one object a line, with a text, counts of words, a vector, or cells of a table.
+"""JSON lines: one object per line, with a text, word counts, a vector, or cells of a table.
 
-Words come from the text of a field ("text" by default), or from a field ("counts" or "words" by
-default) that maps words to counts or is a list of words. Vectors are arrays of numbers in a field
-that the user names. Other records are rows of a table: each
-field with numbers, booleans or strings is a column. Blank lines are no records.
+Words come from a field with a text ("text" by default), or from a field ("counts" or "words" by
+default) that maps words to counts or lists words. Vectors are arrays of numbers in a field that the
+user names. Other records are rows of a table: each field with numbers, booleans or strings is a
+column. Blank lines are skipped.
 """
 
 import json
@@ -44,7 +44,7 @@ _TYPES = {
 
 
 class JsonParser(LineParser):
-    """Makes records of JSON objects."""
+    """Turns JSON objects into records."""
 
     @cached_property
     def _fields(self) -> Fields:
@@ -100,13 +100,13 @@ class JsonLinesReader(LineReader, JsonParser):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the first records are; ValueError says what to do if that is unclear."""
+        """Determine the schema from the first records; if unclear, ValueError says what to do."""
         records = _first_records(file, options.max_line_bytes)
         return schema_of_objects(records, options, file)
 
 
 def schema_of_objects(records: list[dict[str, Any]], options: Options, input: Input) -> Schema:
-    """Return what JSON objects are by the first of them."""
+    """Determine the schema of JSON objects from the first of them."""
 
     def vector_length(name: str) -> int | None:
         found: list[Any] = [record.get(name) for record in records]
@@ -124,12 +124,12 @@ def _load(line: bytes) -> dict[str, Any]:
     try:
         record = load_json(line)
     except orjson.JSONDecodeError as error:
-        decode(line)  # a better reason, if that is one
+        decode(line)  # a better reason, if it applies
         raise UnusableError(f"not JSON: {error.msg}, at character {error.pos + 1}") from error
     if type(record) is not dict:
         raise UnusableError("not a JSON object")
     n_keys = len(record) + sum(len(value) for value in record.values() if type(value) is dict)
-    if line.count(b":") > n_keys:  # of strings, or of a key that was there before
+    if line.count(b":") > n_keys:  # in strings, or a duplicate key
         try:
             json.loads(line, object_pairs_hook=_once)
         except RecursionError as error:
@@ -147,7 +147,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _first_records(file: ByteReader, max_bytes: int) -> list[dict[str, Any]]:
-    """Return the first records, without those that would be rejected; a feed is waited for one."""
+    """Return the first records, without those that would be rejected; wait for one in a feed."""
     at_least = 1
     while True:
         lines = first_lines(file, at_least=at_least, max_bytes=max_bytes)[:PEEKED_RECORDS]
@@ -160,7 +160,7 @@ def _first_records(file: ByteReader, max_bytes: int) -> list[dict[str, Any]]:
     if not lines:
         hint = f"none has at most {max_bytes} bytes"
     elif lines[0].startswith(b"["):
-        hint = "`jq -c '.[]'` makes lines of an array"
+        hint = "convert an array with `jq -c '.[]'`"
     raise ValueError(f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}")
 
 
@@ -184,7 +184,7 @@ def _type_of(value: Any) -> str | None:
 
 
 def _column_types(records: list[dict[str, Any]]) -> dict[str, str | None]:
-    """Return the columns in order of appearance, and the commonest type of each."""
+    """Return the columns in order of appearance, each with its most frequent type."""
     seen: dict[str, Counter[str]] = {}
     for record in records:
         for name, value in record.items():

@@ -1,9 +1,8 @@
-"""The format of Blei's LDA-C: one line a document, ``n id:count id:count ...``.
+"""The format of Blei's LDA-C: one line per document, ``n id:count id:count ...``.
 
 n is the number of pairs on the line, and word ids count from 0. A document without words is the
-line ``0``; a blank line is refused, as row numbers are line numbers. A pair that occurs twice is
-summed. Files may be packed by gzip or zstd, which is recognised by their first bytes and not by the
-name.
+line ``0``; a blank line is refused, because row numbers are line numbers. Duplicate pairs are
+summed. Files may be compressed with gzip or zstd, recognised from their first bytes.
 """
 
 import re
@@ -23,7 +22,7 @@ from bnpstream.sources.records import Options, Schema, UnusableError
 
 __all__ = ["LdaCReader", "read_lda_c"]
 
-# Eighteen digits are the most that always fit in int64.
+# Eighteen digits always fit in int64.
 _LINE = re.compile(rb"[ \t\r]*([0-9]{1,18})(?:[ \t\r]+[0-9]{1,18}:[0-9]{1,18})*[ \t\r]*")
 _NO_LIMIT = 2**62
 
@@ -42,7 +41,7 @@ class LdaCReader(PairReader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the user says about columns; else look for the largest word id."""
+        """Return the schema; if the user gives no number of columns, find the largest word id."""
         n_words = known_features(options)
         if n_words is None:
             n_words = cls.survey_file(file, options).most_id + 1
@@ -55,7 +54,7 @@ class LdaCReader(PairReader):
         return True
 
     def read(self, line: bytes) -> Pairs:
-        """Return what a line says."""
+        """Parse a line."""
         match = _LINE.fullmatch(line)
         if match is None:
             raise UnusableError(

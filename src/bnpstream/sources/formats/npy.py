@@ -1,7 +1,7 @@
-"""Dense matrices, as `numpy.save` writes them: embeddings, for example, one row after the other.
+"""Dense matrices written by `numpy.save`, such as embeddings, one row per record.
 
-Real numbers make a table and stay as narrow as they are. Integers are counts if they look like
-word counts or a vocabulary is given, else a table of numbers.
+Real numbers make a table and keep their precision. Integers are counts if they look like word
+counts or a vocabulary is given, else a table of numbers.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class NpyReader(Reader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the matrix is."""
+        """Return the schema of the matrix."""
         matrix = _open_matrix(file)
         is_real = matrix.dtype.kind == "f" or not (
             matrix.dtype.kind == "b"
@@ -54,11 +54,11 @@ class NpyReader(Reader):
 
     @property
     def n_records(self) -> int:
-        """Return how many rows the matrix has."""
+        """Return the number of rows of the matrix."""
         return len(self._matrix)
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield rows, and the position after each batch."""
+        """Yield rows, with the position after each batch."""
         before, n = start.records - start.in_file, self.n_records
         if n < start.in_file:
             raise too_short(self.file.path, n, "rows", start.in_file)
@@ -73,7 +73,7 @@ class NpyReader(Reader):
             first = until
 
     def _records(self, first: int, until: int, before: int) -> Records:
-        """Leave out the rows that have a fault."""
+        """Return the valid rows, and rejects for the others."""
         rows = np.array(self._matrix[first:until])
         is_counts = self.schema.kind == "counts"
         faults = _faults_of_counts(rows) if is_counts else _faults_of_reals(rows)
@@ -105,9 +105,9 @@ def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _faults_of_counts(rows: NDArray[Any]) -> dict[int, str]:
-    """Return which rows cannot be used, and why."""
+    """Return the rows that cannot be used, with reasons."""
     faults = _faults(rows, rows < 0, "counts of at least 0")
-    sums = rows.sum(axis=1, dtype=np.float64)  # of uint64, too, before it becomes int64
+    sums = rows.sum(axis=1, dtype=np.float64)  # also for uint64, before it becomes int64
     too_long = np.flatnonzero(sums >= LARGEST_SUM).tolist()
     return dict(sorted((dict.fromkeys(too_long, TOO_LONG) | faults).items()))
 
@@ -122,20 +122,20 @@ def _faults(rows: NDArray[Any], wrong: NDArray[np.bool_], expected: str) -> dict
 
 
 def _open_matrix(file: ByteReader) -> NDArray[Any]:
-    """Return the matrix of a file, of which only what is looked at is read."""
+    """Return the matrix of a file, memory-mapped."""
     path = file.path
     if file.is_live or path == "-":
         raise ValueError(
             f"{path}: a matrix cannot be read from a pipe or while it grows: give a file"
         )
     try:
-        with np.errstate(over="ignore"):  # of bytes that a header announces
+        with np.errstate(over="ignore"):  # in the sizes that a header announces
             matrix: NDArray[Any] = npy.open_memmap(path, mode="r")  # never objects
     except UNREADABLE as error:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.dtype.kind not in "biuf":
         raise ValueError(
-            f"{path}: it is an array of {matrix.dtype} of shape {matrix.shape}, not a non-empty "
+            f"{path}: an array of {matrix.dtype} of shape {matrix.shape}, not a non-empty "
             f"matrix of numbers: {_CONVERT}"
         )
     return matrix

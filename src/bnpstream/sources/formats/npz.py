@@ -1,4 +1,4 @@
-"""Sparse matrices in compressed rows, as `scipy.sparse.save_npz` writes them.
+"""Sparse matrices in compressed rows, written by `scipy.sparse.save_npz`.
 
 The file is a zip archive of arrays. Row i has the columns ``indices[indptr[i]:indptr[i + 1]]`` and
 the values ``data[indptr[i]:indptr[i + 1]]``; the three are read side by side, some rows at a time.
@@ -26,12 +26,12 @@ __all__ = ["NpzReader"]
 
 _CONVERT = "write it with scipy.sparse.save_npz(path, scipy.sparse.csr_array(matrix))"
 _READ_ROWS = 1024
-"""Rows that are taken at a time: what comes before damage is the same whatever the batches."""
+"""Rows read at a time; fixed, so that damage shows at the same row whatever the batches."""
 _NAMES = ("format", "shape", "indptr", "indices", "data")
 
 
 class NpzReader(Reader):
-    """Reads the rows of a sparse matrix out of an archive of arrays."""
+    """Reads the rows of a sparse matrix from an archive of arrays."""
 
     format: ClassVar[str] = "npz"
 
@@ -43,7 +43,7 @@ class NpzReader(Reader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the arrays are."""
+        """Return the schema of the matrix."""
         with _open_matrix(file) as matrix:
             return number_schema(
                 cls.format, file, matrix.n_columns, options, is_real=matrix.is_real
@@ -51,11 +51,11 @@ class NpzReader(Reader):
 
     @property
     def n_records(self) -> int:
-        """Return how many rows the matrix has."""
+        """Return the number of rows of the matrix."""
         return self._n_rows
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield rows, and the position after each batch."""
+        """Yield rows, with the position after each batch."""
         before, n_rows = start.records - start.in_file, self._n_rows
         with _open_matrix(self.file) as matrix:
             for first in range(0, n_rows, _READ_ROWS):
@@ -74,7 +74,7 @@ class NpzReader(Reader):
     def _records(
         self, rows: sparse.csr_array, faults: dict[int, tuple[str, str]], first: int, before: int
     ) -> Records:
-        """Leave out the rows that have a fault; they begin with the row `first` of the file."""
+        """Return the valid rows, and rejects for the others; `first` numbers the first row."""
         all_rows = range(first, first + rows.shape[0])
         kept = [i for i in all_rows if i not in faults]
         if len(kept) < rows.shape[0]:
@@ -94,7 +94,7 @@ class NpzReader(Reader):
 
 @contextmanager
 def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
-    """Open the matrix of an archive; ValueError if it has none in compressed rows."""
+    """Open the matrix in an archive; ValueError if there is none in compressed rows."""
     path = file.path
     if file.is_live or path == "-":
         raise ValueError(
@@ -106,7 +106,7 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
         missing = [name for name in _NAMES if f"{name}.npy" not in members]
         if missing:
             raise ValueError(
-                f"{path}: there is no array {missing[0]!r} in the archive, so it is not a sparse "
+                f"{path}: no array {missing[0]!r} in the archive, so it is not a sparse "
                 f"matrix: {_CONVERT}"
             )
         layout = str(open_array(zipped, "format").take(1).astype(str)[0])
@@ -132,7 +132,7 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
 
 @dataclass
 class _Matrix:
-    """A matrix whose rows are taken in order."""
+    """A matrix whose rows are read in order."""
 
     path: str
     n_rows: int
@@ -141,7 +141,7 @@ class _Matrix:
     indices: ArrayStream
     values: ArrayStream
     last: int
-    """Entries behind it."""
+    """Entries read so far."""
 
     @property
     def is_real(self) -> bool:
@@ -149,7 +149,7 @@ class _Matrix:
         return self.values.dtype.kind == "f"
 
     def take(self, n_rows: int) -> tuple[sparse.csr_array, dict[int, tuple[str, str]]]:
-        """Return the next rows, and the reason and the beginning of those that have a fault."""
+        """Return the next rows, with reason and beginning of those that are invalid."""
         bounds = np.concatenate([[self.last], self.bounds.take(n_rows)]).astype(np.int64)
         if np.any(np.diff(bounds) < 0) or bounds[0] < 0 or bounds[-1] > self.indices.size:
             raise ValueError(f"{self.path}: the bounds of rows are out of order: {_CONVERT}")
@@ -163,7 +163,7 @@ class _Matrix:
         rows = sparse.csr_array(
             (
                 values.astype(np.float64 if self.is_real else np.int64),
-                # Rows with a fault are dropped, but until then they must not harm.
+                # Invalid rows are dropped later; until then they must do no harm.
                 np.where(self._is_outside(columns), 0, columns).astype(index_type),
                 bounds.astype(index_type),
             ),

@@ -1,4 +1,4 @@
-"""From lines of numbers to batches of rows: compiled loops where all is regular, else with care."""
+"""Lines of numbers into batches of rows: regular lines by compiled loops, others one by one."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -18,13 +18,13 @@ from bnpstream.sources.records import Records
 __all__ = ["NumberReader"]
 
 _CAREFUL_LINES = 4
-"""Irregular lines are seldom alone, and to enter a loop takes as long as to read one with care."""
+"""Irregular lines are rarely alone, and entering a loop costs as much as reading one by itself."""
 
 
 class NumberReader(Reader):
-    """Reads lines of numbers; what they mean is for the formats to say.
+    """Reads lines of numbers; subclasses say what they mean.
 
-    A file that says how many records it has may be read from its beginning only.
+    A file that announces its number of records can only be read from its beginning.
     """
 
     rules: Rules
@@ -36,16 +36,16 @@ class NumberReader(Reader):
 
     @abstractmethod
     def judge(self, line: bytes, building: Building) -> bool:
-        """Take or reject one line; return False if it is for the next batch."""
+        """Take or reject one line; return False if it belongs to the next batch."""
 
     def check_end(self, building: Building) -> None:
-        """Raise ValueError if this cannot be the end of the file."""
+        """Raise ValueError if the file cannot end here."""
         return
 
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
-        """Yield the records after a position, and the position after each batch.
+        """Yield the records after a position, with the position after each batch.
 
-        The file is entered at `start.offset`, or read up to `start.in_file` if that is None.
+        Reading starts at `start.offset`, or skips to `start.in_file` if that is None.
         """
         building = Building(self.rules, self.file.path, batch_rows, start, self.n_records)
         can_enter = self.n_records is None and self.file.is_plain
@@ -68,17 +68,17 @@ class NumberReader(Reader):
             yield records, position
 
     def all_rows(self, batch_rows: int = 1024) -> Iterator[tuple[Any, int]]:
-        """Yield all rows, and how many records are behind them; a reject is a ValueError."""
+        """Yield all rows, with the number of records so far; a reject is a ValueError."""
         for records, position in self.batches(batch_rows, Position()):
             if records.rejects:
                 raise records.rejects[0].error()
             yield records.rows, position.records
 
     def gather(self, blocks: Iterable[Block], building: Building) -> Iterator[Records]:
-        """Yield batches of sparse rows as they are complete.
+        """Yield batches of sparse rows as they become complete.
 
-        A batch also ends where no more bytes are waiting. Where the file breaks off, what is
-        complete comes first, and then the error.
+        A batch also ends if no more bytes are waiting. If the file breaks off, the complete rows
+        come first, then the error.
         """
         n_header = self.n_header_lines
         building.progress = building.progress._replace(n_lines=building.progress.n_lines + n_header)
@@ -114,18 +114,18 @@ class NumberReader(Reader):
             raise too_short(self.file.path, building.first, "records", building.skip)
 
     def _restart(self, building: Building) -> Iterator[Records]:
-        """Yield what is left of a file that was followed, and begin another."""
+        """Yield the rest of a followed file that was replaced, and start the new one."""
         if self.n_records is not None:
             raise ValueError(
-                f"{self.file.path}: it was cut or replaced while it was read, so that its first "
-                "lines say nothing about the rest: start afresh"
+                f"{self.file.path}: it was cut or replaced while it was read, so its first "
+                "lines do not describe the rest: start a new run"
             )
         if building.progress.n_records:
             yield from building.take()
         building.start_file()
 
     def _advance(self, raw: bytes, text: NDArray[np.uint8], building: Building) -> None:
-        """Read on until the text ends, the batch is complete, or a few irregular lines are read."""
+        """Read until the text ends, the batch is complete, or a few lines were irregular."""
         building.progress = self.parse(text, building)
         if building.progress.status == NO_ROOM:
             building.grow()

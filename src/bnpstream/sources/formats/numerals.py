@@ -1,4 +1,4 @@
-"""Numbers as they are written, one at a time."""
+"""Numbers in text form, one at a time."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from bnpstream.kernels.text.digits import COUNTS, MOST_DIGITS, REALS
 __all__ = ["BLANKS", "fields_of", "read_value", "read_whole"]
 
 BLANKS = b" \t\r"
-"""What stands between numbers, as in `kernels.text.digits.is_blank`; a line ends by LF."""
+"""Characters between numbers, as in `kernels.text.digits.is_blank`; a line ends with LF."""
 _FIELD = re.compile(rb"[^%s]+" % BLANKS)
 
 _WHOLE = re.compile(rb"-?[0-9]{1,%d}" % MOST_DIGITS)
@@ -17,7 +17,7 @@ _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def fields_of(line: bytes) -> list[bytes]:
-    r"""Return what stands between blanks; a vertical tab or a form feed is none.
+    r"""Return the fields between blanks; a vertical tab or a form feed is not a blank.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def fields_of(line: bytes) -> list[bytes]:
 
 
 def read_whole(text: bytes) -> int | None:
-    """Return a whole number, or None if it is not written as one.
+    """Return a whole number, or None if the text is not one.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def read_whole(text: bytes) -> int | None:
 
 
 def read_value(text: bytes, kind: int) -> float | None:
-    """Return a value of a kind that `kernels.text.digits` names, or None if it is none.
+    """Return a value of a kind named in `kernels.text.digits`, or None if invalid.
 
     Examples
     --------

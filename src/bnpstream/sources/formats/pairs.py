@@ -1,4 +1,4 @@
-"""Lines of pairs ``id:value``, a record each."""
+"""Lines of pairs ``id:value``, one record each."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -19,12 +19,12 @@ from bnpstream.sources.records import Options, Schema, UnusableError
 __all__ = ["MOST_COLUMNS", "PairReader", "Pairs", "Survey"]
 
 MOST_COLUMNS = int(np.iinfo(np.int32).max)
-"""Columns that may be while nobody knows how many there are."""
+"""Most columns while their number is unknown."""
 _SURVEY_ROWS = 4096
 
 
 class Pairs(NamedTuple):
-    """What a line says."""
+    """The pairs in a line."""
 
     ids: Sequence[int]
     values: Sequence[float]
@@ -37,26 +37,26 @@ class Survey(NamedTuple):
     most_id: int
     """-1 if there are no pairs."""
     is_real: bool
-    """Whether there are values that are no counts."""
+    """Whether some values are not counts."""
 
 
 class PairReader(NumberReader):
     """Reads lines of pairs."""
 
     has_labels: ClassVar[bool]
-    """Whether a line begins with a label, or with the number of pairs."""
+    """Whether a line starts with a label, or else with the number of pairs."""
     wording: ClassVar[tuple[str, str]]
-    """What the format calls ids and columns."""
+    """The format's terms for ids and columns."""
     widest: ClassVar[Schema]
-    """What records may be while nothing is known about them; ids count from 0."""
+    """Schema of records before anything is known about them; ids count from 0."""
 
     @abstractmethod
     def is_record(self, line: bytes) -> bool:
-        """Return whether a line stands for a record."""
+        """Return whether a line is a record."""
 
     @abstractmethod
     def read(self, line: bytes) -> Pairs:
-        """Return what a line says; UnusableError says what it should be."""
+        """Parse a line; UnusableError says what was expected."""
 
     def parse(self, text: NDArray[np.uint8], building: Building) -> Progress:
         """Parse regular lines; return how far that went."""
@@ -76,7 +76,7 @@ class PairReader(NumberReader):
             if not all(first <= number <= last for number in ids):
                 ids_name, columns_name = self.wording
                 raise UnusableError(
-                    f"{ids_name} in {first}..{last}, as there are {n_columns} {columns_name}"
+                    f"{ids_name} in {first}..{last}, because there are {n_columns} {columns_name}"
                 )
             building.append([number - first for number in ids], values)
         except UnusableError as error:
@@ -86,14 +86,14 @@ class PairReader(NumberReader):
 
     @classmethod
     def survey_head(cls, file: ByteReader, options: Options) -> Survey:
-        """Return what occurs in the records that a look ahead shows."""
+        """Return what occurs in the first records, looking ahead."""
         lines = first_lines(file, max_bytes=options.max_line_bytes)
         head = b"".join(line + b"\n" for line in lines)
         return cls(file, cls.widest, options)._survey([Block(head, len(head))])
 
     @classmethod
     def survey_file(cls, file: ByteReader, options: Options) -> Survey:
-        """Return what occurs in a whole file, which is opened once more.
+        """Return what occurs in the whole file, which is opened a second time.
 
         Raises
         ------
@@ -110,15 +110,15 @@ class PairReader(NumberReader):
             return reader._survey(LineBlocks(again, options.max_line_bytes))
 
     def _survey(self, blocks: Iterable[Block]) -> Survey:
-        """Return what occurs in records that can be read."""
+        """Return what occurs in the valid records."""
         least, most, is_real = MOST_COLUMNS, -1, False
         building = Building(self.rules, self.file.path, _SURVEY_ROWS, Position(), None)
-        # What is damaged will be reported when it is read.
+        # Damage will be reported when it is read.
         with suppress(ValueError):
             for records in self.gather(blocks, building):
                 ids, values = records.rows.indices, records.rows.data
                 least = min(least, int(ids.min(initial=least)))
                 most = max(most, int(ids.max(initial=most)))
-                with np.errstate(invalid="ignore"):  # entries may sum to no finite number
+                with np.errstate(invalid="ignore"):  # the sum may not be finite
                     is_real = is_real or bool(np.any((values < 0) | (values % 1 != 0)))
         return Survey(least, most, is_real)

@@ -1,4 +1,4 @@
-"""Records that are read one by one: gathered into batches, and out of a file with one per line."""
+"""Records read one by one: gathered into batches, and read from files with one per line."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -24,30 +24,30 @@ from bnpstream.sources.records import (
 __all__ = ["PEEKED_RECORDS", "Gatherer", "LineParser", "LineReader", "Parsed", "decode"]
 
 PEEKED_RECORDS = 1000
-"""Records at most that tell what the others are."""
+"""Most records used to determine the schema."""
 
 
 class Parsed(NamedTuple):
-    """What a record says."""
+    """A parsed record."""
 
     row: Any
     """A text, counts by word, a vector, or cells of a table."""
     id: str | int | None = None
-    """What the record calls itself, if it does."""
+    """Its own id, if it has one."""
     excerpt: str | None = None
-    """What a person sees of counts by word or of a vector; a text speaks for itself."""
+    """What people see of counts or of a vector; a text needs none."""
     time: float | None = None
 
 
 class Gatherer:
-    """Gathers records, and makes batches of them.
+    """Gathers records into batches.
 
     Parameters
     ----------
     source : str
         Name of the file.
     schema : Schema
-        What rows are.
+        Schema of the rows.
     next_number : int
         Number of the next record in the whole source.
     """
@@ -94,25 +94,25 @@ class Gatherer:
         self.next_number += 1
 
     def place(self, line: int) -> Place:
-        """Return where a record is that begins at a line."""
+        """Return the place of a record that starts at a line."""
         return Place(self._source, line)
 
     def take(self) -> Records:
-        """Return what was gathered, and begin the next batch."""
+        """Return the batch, and start the next one."""
         batch, self._batch = self._batch, Records([], [], [])
         excerpts = list(map(excerpt_of_text, batch.rows)) if self._has_texts else batch.excerpts
         return replace(batch, rows=self._rows_of(batch.rows), excerpts=excerpts)
 
 
 class LineParser(ABC):
-    """Makes records of lines, or of messages that are as good as lines; blank ones are none.
+    """Turns lines, or messages treated as lines, into records; blank ones are skipped.
 
     Parameters
     ----------
     schema : Schema
-        What the records are.
+        Schema of the records.
     options : Options
-        What the user said.
+        The user's options.
     """
 
     def __init__(self, schema: Schema, options: Options) -> None:
@@ -120,10 +120,10 @@ class LineParser(ABC):
 
     @abstractmethod
     def parse(self, line: bytes) -> Parsed:
-        """Return what a record says; UnusableError tells why it is rejected."""
+        """Parse a line; UnusableError says why it is rejected."""
 
     def add(self, lines: Sequence[bytes], number: int, batch: Gatherer) -> int:
-        """Add the records of lines, the first of which has a number; return how many there are."""
+        """Add the records in lines, given the number of the first; return how many there are."""
         n_before, max_bytes = batch.next_number, self.options.max_line_bytes
         for i, line in enumerate(lines):
             if not line or line.isspace():
@@ -147,7 +147,7 @@ class LineReader(Reader, LineParser):
     def batches(self, batch_rows: int, start: Position) -> Iterator[tuple[Records, Position]]:
         """Yield the records after a position, and the position after each batch.
 
-        Where the file is damaged, what stands before comes first, and then the error.
+        If the file is damaged, the records before the damage come first, then the error.
         """
         lines = self.cut()
         lines.enter(start)
@@ -174,13 +174,13 @@ class LineReader(Reader, LineParser):
             if is_due and batch:
                 yield batch.take(), self._after(batch, lines, start.file, in_file)
                 room = batch_rows - in_file % batch_rows
-        if batch:  # only blank lines came after it
+        if batch:  # only blank lines followed
             yield batch.take(), self._after(batch, lines, start.file, in_file)
         if damage is not None:
             raise damage
 
     def _after(self, batch: Gatherer, lines: Lines, file: int, in_file: int) -> Position:
-        """Return the position after all that was gathered."""
+        """Return the position after everything gathered."""
         position = Position(batch.next_number, file, in_file)
         if not lines.may_be_entered:
             return position
@@ -189,7 +189,7 @@ class LineReader(Reader, LineParser):
         return position._replace(line=lines.number, offset=lines.offset, head=lines.head)
 
     def _skip(self, lines: Lines, start: Position) -> None:
-        """Go past the records before a position that no line is known of."""
+        """Skip the records before a position without a known line."""
         left = start.in_file if start.line == 0 else 0
         while left > 0:
             taken = lines.take(left)

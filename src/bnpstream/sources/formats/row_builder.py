@@ -22,7 +22,7 @@ class _Mark(NamedTuple):
 
     record: int
     spoils: bool
-    """Whether that record is what is rejected."""
+    """Whether that record itself is rejected."""
     reject: Reject
 
 
@@ -34,34 +34,34 @@ class Building:
     Parameters
     ----------
     rules : Rules
-        What lines may be.
+        What lines may contain.
     source : str
         Name of the file.
     batch_rows : int
-        Records of a batch at most.
+        Most records in a batch.
     start : Position
-        Records of the file before it are not delivered.
+        Earlier records of the file are not delivered.
     n_records : int, optional
-        Records of the file, if that is known.
+        Records of the file, if known.
 
     Attributes
     ----------
     before : int
-        Records that come before those of this file.
+        Records before those of this file.
     first : int
         Records of the file before this batch.
     skip : int
         Records of the file that are not delivered.
     offset : int
-        Bytes of the file behind it.
+        Bytes of the file read so far.
     file_first : bytes
         The first of them.
     n_strays : int
-        Lines that strayed from their record.
+        Lines found outside their record.
     progress : Progress
-        Where the parser stands.
+        State of the parser.
     room : Room
-        What has been parsed; it holds as many records as the batch may have.
+        Parsed entries; it has space for as many records as the batch may have.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Building:
     ) -> None:
         self._source, self._batch_rows, self._n_records = source, batch_rows, n_records
         self.before, self.skip = start.records - start.in_file, start.in_file
-        # Much code that takes sparse matrices, scikit-learn's included, wants 32-bit indices.
+        # Much code for sparse matrices, including scikit-learn's, wants 32-bit indices.
         self._index_type = np.int32 if rules.n_columns <= np.iinfo(np.int32).max else np.int64
         self._n_columns, self._has_zeros = rules.n_columns, rules.values == COUNTS
         self._has_counts = rules.values != REALS
@@ -98,22 +98,22 @@ class Building:
 
     @property
     def current(self) -> int:
-        """Return the number in the file of the record that is being read."""
+        """Return the number in the file of the record being read."""
         return self.first + self.progress.n_records
 
     def enter(self, start: Position) -> None:
-        """Begin in the middle of the file."""
+        """Start in the middle of the file."""
         self.first, self.progress = start.in_file, Progress(n_lines=start.line)
         self._resize()
 
     def start_file(self) -> None:
-        """Count records and lines anew, with those so far before them."""
+        """Start counting records and lines for a new file; earlier records come before it."""
         self.before += self.first
         self.first, self.skip, self.progress, self._spoilt = 0, 0, Progress(), -1
         self._resize()
 
     def _resize(self) -> None:
-        """Let the batch have as many records as it may."""
+        """Make the batch as large as it may be."""
         size = self._batch_rows - self.first % self._batch_rows
         if not self.is_wanted:
             size = min(size, self.skip - self.first)
@@ -122,7 +122,7 @@ class Building:
         self.room = self.room._replace(ends=np.empty(size, dtype=np.int64))
 
     def grow(self) -> None:
-        """Make room for more entries."""
+        """Make space for more entries."""
         columns, values, _ = self.room
         self.room = self.room._replace(
             columns=np.concatenate([columns, np.empty_like(columns)]),
@@ -130,7 +130,7 @@ class Building:
         )
 
     def append(self, columns: Sequence[int], values: Sequence[float]) -> None:
-        """Add entries to the record that is being read."""
+        """Add entries to the record being read."""
         begin = self.progress.n_entries
         end = begin + len(columns)
         while self.room.columns.size < end:
@@ -145,7 +145,7 @@ class Building:
         self.progress = self.progress._replace(n_records=n_records)
 
     def reject(self, line: bytes, expected: str, *, stray: int | None = None) -> None:
-        """Reject the record that is being read, or only a line that strayed from record `stray`."""
+        """Reject the record being read, or only a line that belongs to record `stray`."""
         if stray is not None:
             self.n_strays += 1
         elif self._spoilt == self.current:
@@ -160,23 +160,23 @@ class Building:
         self._marks.append(_Mark(self.current, stray is None, reject))
 
     def _too_long(self, record: int) -> _Mark:
-        """Return the mark of a record of the batch whose counts are too many to be summed.
+        """Return the mark of a record in the batch whose counts have too large a sum.
 
-        Its lines are not known any more: its place is its number in the file, from 1.
+        Its lines are no longer known, so its place is its number in the file, from 1.
         """
         at = self.first + record
         place = Place(self._source, spot={"record": at + 1})
         return _Mark(at, True, Reject.at(place, self.before + at, TOO_LONG, ""))
 
     def take(self) -> Iterator[Records]:
-        """Take what is complete out of the batch; yield it if it is to be delivered."""
+        """Remove the complete records from the batch; yield them if they are to be delivered."""
         is_wanted, records = self.is_wanted, self._take(self.current)
         self._resize()
         if is_wanted:
             yield records
 
     def take_broken(self) -> Iterator[Records]:
-        """Yield what is complete of a file that breaks off, and all that was rejected."""
+        """Yield the complete records of a file that breaks off, and all rejects."""
         if not self.is_wanted:
             return
         if self._spoilt == self.current:
@@ -186,7 +186,7 @@ class Building:
             yield records
 
     def _take(self, marks_before: int) -> Records:
-        """Take records out of the batch, and rejects that go with those before a number."""
+        """Remove records from the batch, with rejects of records before a number."""
         n_records, n_entries = self.progress.n_records, self.progress.n_entries
         columns, values, ends = self.room
         bounds = np.concatenate([[0], ends[:n_records]]).astype(self._index_type)

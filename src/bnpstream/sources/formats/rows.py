@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 EXCERPT_CHARACTERS, EXCERPT_WORDS = 160, 20
-"""What is kept of a document for a person to look at."""
+"""Length of the excerpt of a document for people to read."""
 LARGEST_COUNT = 1 << 53
-"""Beyond that floats are no longer exact, and no document is so long."""
+"""Beyond this, floats are not exact; no document is as long."""
 LARGEST_SUM = 1 << 62
-TOO_LONG = "its counts sum to more than 64 bits hold"
+TOO_LONG = "its counts have a sum of more than 64 bits"
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "truth": (bool,),
@@ -40,13 +40,13 @@ NO_COLUMN = -1
 
 
 class DocumentRows:
-    """Makes rows of documents as a schema wants them.
+    """Turns documents into rows of a schema.
 
     Parameters
     ----------
     schema : Schema
-        Of kind "documents", or of kind "counts": with names, words that are not among them are
-        left out; without, words are hashed.
+        Of kind "documents", or of kind "counts": with names, unknown words are left out; without,
+        words are hashed.
 
     Examples
     --------
@@ -94,12 +94,12 @@ class DocumentRows:
 
 
 class TextRows:
-    """Makes rows of texts as a schema wants them.
+    """Turns texts into rows of a schema.
 
     Parameters
     ----------
     schema : Schema
-        As in `DocumentRows`; rows of kind "documents" are `Bags`.
+        As for `DocumentRows`; rows of kind "documents" are `Bags`.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class TextRows:
         return _counted(bags.counts[kept], columns[kept], bounds, self._n_columns)
 
     def _columns_of(self, bags: Bags) -> NDArray[np.int32]:
-        """Return the column of every word of the lexicon."""
+        """Return the column of each word in the lexicon."""
         if self._lexicon is not bags.words.lexicon:
             self._lexicon, self._columns = bags.words.lexicon, np.empty(0, np.int32)
         new = bags.words.spelled(range(self._columns.size, bags.words.size))
@@ -147,9 +147,9 @@ def _counted(
 
 
 def too_long(rows: sparse.csr_array) -> NDArray[np.bool_]:
-    """Return which rows of whole numbers >= 0 sum to `LARGEST_SUM` or more.
+    """Return which rows of whole numbers >= 0 have a sum of `LARGEST_SUM` or more.
 
-    Repeated entries are summed next: in 64 bits, a larger sum could come out as any number.
+    Duplicate entries are summed next; in 64 bits, a larger sum could overflow to any number.
 
     Examples
     --------
@@ -165,12 +165,12 @@ def too_long(rows: sparse.csr_array) -> NDArray[np.bool_]:
 
 
 def counts_of(field: Any) -> dict[str, int]:
-    """Return the words of a field that has counts by word, or is a list of words.
+    """Return the words of a field with counts by word, or with a list of words.
 
     Raises
     ------
     UnusableError
-        If it is neither, or if a count is not a whole number of at least 0.
+        If it is neither, or if a count is not a whole number >= 0.
 
     Examples
     --------
@@ -189,11 +189,11 @@ def counts_of(field: Any) -> dict[str, int]:
             return field
         found = {word: whole for word, count in field.items() if (whole := _whole(word, count))}
         if sum(found.values()) > LARGEST_COUNT:
-            raise UnusableError(f"its counts sum to more than {LARGEST_COUNT}")
+            raise UnusableError(f"its counts have a sum of more than {LARGEST_COUNT}")
         return found
     if isinstance(field, list):
         if not all(type(word) is str for word in field):
-            raise UnusableError("a list of words has something that is not a string")
+            raise UnusableError("its list of words contains something that is not a string")
         return dict(Counter(field))
     raise UnusableError("counts are neither an object nor a list of words")
 
@@ -213,7 +213,7 @@ def excerpt_of_text(text: str) -> str:
 
 
 def excerpt_of_counts(counts: dict[str, int]) -> str:
-    """Return the commonest words.
+    """Return the most frequent words.
 
     Examples
     --------
@@ -230,7 +230,7 @@ class CellTypes:
     Parameters
     ----------
     names, types : sequence of str
-        Of the columns.
+        Names and types of the columns.
 
     Examples
     --------
@@ -241,11 +241,11 @@ class CellTypes:
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
         self._names, self._types = names, types
-        # Few combinations of types ever come, so that most rows take one look.
+        # Few combinations of types occur, so most rows take one lookup.
         self._sound: set[tuple[type, ...]] = set()
 
     def check(self, cells: list[Any]) -> list[Any]:
-        """Return the cells of a row, None where missing; UnusableError if a type is wrong."""
+        """Return the cells of a row, None if missing; UnusableError if a type is wrong."""
         found = tuple(map(type, cells))
         if found not in self._sound:
             for name, type_, cell in zip(self._names, self._types, cells, strict=True):
@@ -257,9 +257,9 @@ class CellTypes:
 
 
 def gather_cells(rows: list[list[Any]], types: Sequence[str]) -> Any:
-    """Return rows as an array of float, NaN where a cell is missing, if all are numbers.
+    """Return rows as an array of float, NaN for missing cells, if all cells are numbers.
 
-    Otherwise it is one of objects: float, bool, str, or None.
+    Otherwise as an array of objects: float, bool, str, or None.
 
     Examples
     --------

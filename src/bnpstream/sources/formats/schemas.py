@@ -1,4 +1,4 @@
-"""What records are: documents, tables or counts, by what is found in a file and what users say."""
+"""Determines schemas: documents, tables or counts, from the contents of a file and the options."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -22,16 +22,16 @@ __all__ = [
 CELL_TYPES = ("number", "truth", "label")
 _DEFAULT_COUNTS = ("counts", "words")
 MOST_TABLE_COLUMNS = 2000
-"""Rows of a table are dense."""
+"""Limit for tables, whose rows are dense."""
 MOST_VECTOR_COLUMNS = 8184
-"""As many as families of vectors take."""
+"""Limit of the likelihoods of vectors."""
 TELLING, NEARLY = 20, 0.9
-"""Cells that it takes to call strings no labels, and the share of them that are different then."""
+"""Cells needed to decide that strings are not labels, and the share that must then differ."""
 DIFFERS = "it is different in nearly every row"
 
 
 class Input(Protocol):
-    """What records come from."""
+    """Where records come from."""
 
     @property
     def path(self) -> str:
@@ -39,7 +39,7 @@ class Input(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Return whether more may come while it is read."""
+        """Return whether it may grow while it is read."""
 
 
 def schema_of_columns(
@@ -50,36 +50,35 @@ def schema_of_columns(
     differing: Callable[[list[str]], Iterable[str]],
     vector_length: Callable[[str], int | None] | None = None,
 ) -> Schema:
-    """Return what records with some columns are.
+    """Determine the schema of records with these columns.
 
-    What the user names comes first: a vector before a text, which is then there to be looked at.
-    Then a text makes documents, and counts of words do; else all
-    columns but the id and the time are those of a table. Columns of which no cell was seen are left
-    out unless they are named; then they are numbers. So are strings that are different in nearly
-    every row: they are names or texts, and no labels.
+    Columns that the user names take precedence: a vector over a text, which is then only shown to
+    people. Otherwise a text makes documents, and so do word counts; failing these, all columns but
+    the id and the time form a table. Columns without any cell so far are left out unless named;
+    they then count as numbers. Strings that differ in nearly every row are left out too, because
+    they are names or texts, not labels.
 
     Parameters
     ----------
     name : str
-        Of the format.
+        Name of the format.
     found : mapping
-        Names of the columns in order, and their types: "number", "truth", "label"; "counts" for
-        counts by word and lists of words; "vector" for arrays of numbers; "other"; None where no
-        cell was seen.
+        Columns in order, with their types: "number", "truth", "label"; "counts" for counts by word
+        and lists of words; "vector" for arrays of numbers; "other"; None if no cell was seen.
     options : Options
-        What the user said.
+        The user's options.
     file : Input
-        Where they were found. In a live one a column that is named may come later.
+        The file. In a live one, named columns may appear later.
     differing : callable
-        Returns which of some columns of strings are different in nearly every of the first rows.
+        Returns which of some string columns differ in nearly every one of the first rows.
     vector_length : callable, optional
-        Returns how many numbers the vectors of a column have, None if none was seen; for formats
-        that have vectors.
+        Returns the length of the vectors in a column, None if none was seen; for formats with
+        vectors.
 
     Raises
     ------
     ValueError
-        If a column that is named is not there, or if none can be used.
+        If a named column is missing, or if no column can be used.
     """
     if options.text_field is not None and options.counts_field is not None:
         raise ValueError("text_field and counts_field are both given: give one of them")
@@ -157,7 +156,7 @@ def _vector_schema(
 
 
 def differs(cells: Iterable[str | None]) -> bool:
-    """Return whether strings, None where missing, are different in nearly every row.
+    """Return whether strings, None if missing, differ in nearly every row.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def _table_schema(
         others = [column for column in found if column not in fields.values()]
         for column in others:
             if found[column] not in CELL_TYPES:
-                no_cell, no_type = "no cell of it was seen", "it has values of another type"
+                no_cell, no_type = "no values seen so far", "it has values of another type"
                 left_out[column] = no_cell if found[column] is None else no_type
         labels = [column for column in others if found[column] == "label"]
         left_out |= dict.fromkeys(differing(labels), DIFFERS)
@@ -222,7 +221,7 @@ def number_schema(
     is_real: bool = False,
     most: int = MOST_TABLE_COLUMNS,
 ) -> Schema:
-    """Return what the records of a file are.
+    """Return the schema of files with numbers.
 
     Parameters
     ----------
@@ -233,16 +232,16 @@ def number_schema(
     n_features : int
         Number of columns.
     options : Options
-        May name a vocabulary, which has to have as many words.
+        May name a vocabulary, which must have as many words.
     is_real : bool
-        Whether values are any numbers, and not counts.
+        Whether values are real numbers, not counts.
     most : int
-        Columns that there may be then.
+        Most columns allowed for real numbers.
     """
     names = None if options.vocab is None else tuple(read_vocabulary(options.vocab))
     if names is not None and len(names) != n_features:
         raise ValueError(
-            f"{options.vocab}: there are {len(names)} words, but {n_features} columns in "
+            f"{options.vocab}: has {len(names)} words, but there are {n_features} columns in "
             f"{file.path}: give the vocabulary of this file"
         )
     if not is_real:
@@ -256,7 +255,7 @@ def number_schema(
 
 
 def check_features(file: ByteReader, n_features: int, schema: Schema) -> None:
-    """Raise ValueError if a file announces other columns than the source has."""
+    """Raise ValueError if a file announces another number of columns than the source has."""
     if n_features != schema.n_features:
         raise ValueError(
             f"{file.path}: it has {n_features} columns, but the source has {schema.n_features}: "
@@ -265,7 +264,7 @@ def check_features(file: ByteReader, n_features: int, schema: Schema) -> None:
 
 
 def known_features(options: Options) -> int | None:
-    """Return how many columns there are if the user says so."""
+    """Return the number of columns, if the user gives it."""
     if options.n_features is None and options.vocab is not None:
         return len(read_vocabulary(options.vocab))
     return options.n_features

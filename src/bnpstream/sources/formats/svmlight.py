@@ -1,9 +1,9 @@
-"""The format of SVMlight and LIBSVM: one line a record, ``label id:value id:value ...``.
+"""The format of SVMlight and LIBSVM: one line per record, ``label id:value id:value ...``.
 
 Labels are skipped, and so are a query ``qid:number`` after them, blank lines, and everything from
-``#`` on. Ids count from 1; where an id 0 occurs, all count from 0. Values that are whole numbers of
-at least 0 are counts, and others make a table: the first records decide. What is left out is zero,
-and an id that occurs twice is summed.
+``#`` on. Ids count from 1; if an id 0 occurs, all count from 0. If the values of the first records
+are whole numbers >= 0, they are counts, otherwise rows of a table. Values left out are zero, and
+duplicate ids are summed.
 """
 
 import re
@@ -44,7 +44,7 @@ class SvmlightReader(PairReader):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the first records are; columns are known, or the largest id is looked for."""
+        """Determine the schema from the first records; columns are given, or the largest id."""
         first = cls.survey_head(file, options)
         n_features = known_features(options)
         ids = cls.survey_file(file, options) if n_features is None else first
@@ -57,26 +57,26 @@ class SvmlightReader(PairReader):
         return replace(schema, fields={_FIRST_ID: str(first_id)})
 
     def is_record(self, line: bytes) -> bool:
-        """Return whether there is more than a comment."""
+        """Return whether a line has more than a comment."""
         content = line.lstrip(BLANKS)
-        # What is blank may have been cut.
+        # A blank line may be the rest of a cut one.
         return not content.startswith(b"#") if content else len(line) > self.rules.max_line_bytes
 
     def read(self, line: bytes) -> Pairs:
-        """Return what a line says."""
+        """Parse a line."""
         content = line.partition(b"#")[0]
         lead = _LEAD.match(content)
         pairs = [pair.partition(b":") for pair in fields_of(content[lead.end() :])] if lead else []
         if lead is None or not all(_ID.fullmatch(pair[0]) and pair[1] for pair in pairs):
-            raise UnusableError("a label and pairs id:value, ids being whole numbers")
+            raise UnusableError("a label and pairs id:value, with whole numbers as ids")
         values = [read_value(pair[2], self.rules.values) for pair in pairs]
         sound = [value for value in values if value is not None]
         if len(sound) < len(values):
             raise UnusableError(
                 "values that are numbers"
                 if self.rules.values == REALS
-                else "values that are whole numbers, as those of the first records are"
+                else "values that are whole numbers, like those of the first records"
             )
         if self.rules.values == COUNTS and min(sound, default=0) < 0:
-            raise UnusableError("values of at least 0, as those of the first records are")
+            raise UnusableError("values of at least 0, like those of the first records")
         return Pairs([int(pair[0]) for pair in pairs], sound)

@@ -1,7 +1,7 @@
-"""Plain text: one document per line, cut into words.
+"""Plain text: one document per line, split into words.
 
-A blank line is no document; a line without words, such as ``...``, is a document without words.
-Documents have no ids of their own.
+Blank lines are skipped; a line without words, such as ``...``, is a document without words.
+Documents have no ids.
 """
 
 from typing import ClassVar
@@ -16,10 +16,10 @@ __all__ = ["TextParser", "TextReader"]
 
 
 class TextParser(LineParser):
-    """Makes a document of a line."""
+    """Turns a line into a document."""
 
     def parse(self, line: bytes) -> Parsed:
-        """Return the document of a line."""
+        """Return the document in a line."""
         return Parsed(decode(line))
 
 
@@ -30,6 +30,6 @@ class TextReader(LineReader, TextParser):
 
     @classmethod
     def find_schema(cls, file: ByteReader, options: Options) -> Schema:
-        """Return what the records are; ValueError if the file is empty."""
+        """Return the schema; ValueError if the file is empty."""
         first_lines(file, at_most=1, max_bytes=options.max_line_bytes)
         return document_schema(cls.format, {}, options)

@@ -1,6 +1,6 @@
-"""Words of a text, and columns for words by a hash.
+"""Words of a text, and hashed columns for words.
 
-`count_words` says what a word is. `TextCounter` finds the same words in compiled code.
+`count_words` defines what a word is. `TextCounter` finds the same words in compiled code.
 """
 
 import re
@@ -19,22 +19,22 @@ from bnpstream.kernels.text.bags import Bags
 __all__ = ["HashedWords", "TextCounter", "count_words"]
 
 CACHED_WORDS = 1 << 20
-"""Words that are remembered, about 100 MB; then all are forgotten."""
+"""Words remembered, about 100 MB; after that all are forgotten."""
 
 PLANES = (0, 1, 14)
-"""Planes of Unicode that have marks, of 17: ideographs and private use fill the others."""
+"""Planes of Unicode, of 17, that have marks; ideographs and private use fill the others."""
 PLAIN_TEXTS = 2048
-"""Texts of a process that are counted in Python: for fewer the compiler need not be loaded."""
+"""Texts per process counted in Python; only for more the compiler is loaded."""
 
 _ascii_words = re.compile(r"\w\w+", re.ASCII).findall
 
 
 def count_words(text: str, ngrams: int = 1) -> dict[str, int]:
-    """Return how often each word of a text occurs.
+    """Count the words of a text.
 
     A word is two or more letters, digits or underscores in a row, in lower case. Marks that belong
-    to a letter, as in Hindi, are part of the word; however an accent is spelled, it is the same
-    word. Up to `ngrams` words in a row are words too.
+    to a letter, as in Hindi, are part of the word; different spellings of an accent give the same
+    word. Phrases of up to `ngrams` words are counted too.
 
     Examples
     --------
@@ -48,20 +48,20 @@ def count_words(text: str, ngrams: int = 1) -> dict[str, int]:
     for n in range(2, ngrams + 1):
         words += [" ".join(words[i : i + n]) for i in range(single - n + 1)]
     counts: dict[str, int] = {}
-    for word in words:  # faster than a Counter for as few words as a document has
+    for word in words:  # faster than a Counter for the few words of a document
         counts[word] = counts.get(word, 0) + 1
     return counts
 
 
 @cache
 def _any_words() -> re.Pattern[str]:
-    r"""Return the pattern of a word of any script; `\w` alone would cut it at vowel signs."""
+    r"""Return the pattern of a word in any script; `\w` alone would split it at vowel signs."""
     return re.compile(rf"\w[\w{''.join(_marks())}]+")
 
 
 @cache
 def _marks() -> list[str]:
-    """Return all marks, such as accents and vowel signs; none comes before the first accent."""
+    """Return all marks, such as accents and vowel signs; the first accent is the first mark."""
     characters = _characters()
     planes = [characters[max(plane << 16, 0x300) : (plane + 1) << 16] for plane in PLANES]
     return [
@@ -73,15 +73,15 @@ def _marks() -> list[str]:
 
 @cache
 def _characters() -> str:
-    """Return every character, surrogates included."""
+    """Return every character, including surrogates."""
     numbers = np.arange(sys.maxunicode + 1, dtype="<u4")
     return numbers.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @cache
 def _classes() -> NDArray[np.uint8]:
-    r"""Return the class of every character: a word begins with a letter, that is `\w`."""
-    from bnpstream.kernels.text.words import LETTER, MARK  # here, as numba comes with it
+    r"""Return the class of every character: a word starts with a letter, that is `\w`."""
+    from bnpstream.kernels.text.words import LETTER, MARK  # here, as it imports numba
 
     classes = np.zeros(sys.maxunicode + 1, np.uint8)
     classes[[ord(mark) for mark in _marks()]] = MARK
@@ -91,12 +91,12 @@ def _classes() -> NDArray[np.uint8]:
 
 
 class TextCounter:
-    """Counts the words of texts: in compiled code, where there are many and no n-grams.
+    """Counts the words of texts; in compiled code if there are many and no n-grams.
 
     Parameters
     ----------
     ngrams : int
-        Up to so many words in a row are words too.
+        Also count phrases of up to this many words.
 
     Examples
     --------
@@ -105,19 +105,19 @@ class TextCounter:
     """
 
     n_texts: ClassVar[int] = 0
-    """Texts that were counted in this process."""
+    """Texts counted in this process."""
 
     def __init__(self, ngrams: int = 1) -> None:
         self._ngrams = ngrams
         self._lexicon: Any = None
 
     def __call__(self, texts: Sequence[str]) -> Bags | list[dict[str, int]]:
-        """Return how often each word of every text occurs."""
+        """Return the word counts of each text."""
         TextCounter.n_texts += len(texts)
         if TextCounter.n_texts <= PLAIN_TEXTS or self._ngrams > 1:
             return [count_words(text, self._ngrams) for text in texts]
         if self._lexicon is None or len(self._lexicon) >= CACHED_WORDS:
-            from bnpstream.kernels.text.lexicon import Lexicon  # here, as numba comes with it
+            from bnpstream.kernels.text.lexicon import Lexicon  # here, as it imports numba
 
             self._lexicon = Lexicon()
         joined, classes = "".join(texts), np.empty(0, np.uint8)
@@ -133,7 +133,7 @@ class TextCounter:
 
 
 def _lower(text: str) -> str:
-    """Return a text in lower case, every accent spelled the same; ASCII as it is."""
+    """Return a text in lower case with normalised accents; ASCII only needs lower case."""
     return text if text.isascii() else unicodedata.normalize("NFC", text.lower())
 
 

@@ -1,9 +1,9 @@
 """The bag-of-words format of the UCI repository: a "docword" file and its vocabulary.
 
-A docword file starts with three lines, the number of documents D, of words W and of entries NNZ.
+A docword file starts with three lines: the number of documents D, of words W and of entries NNZ.
 Each further line is an entry ``docID wordID count``: ids count from 1, and entries are sorted by
-docID. A pair that occurs twice is summed; blank lines between entries are skipped. Files may be
-packed by gzip or zstd, which is recognised by their first bytes and not by the name.
+docID. Duplicate pairs are summed; blank lines between entries are skipped. Files may be compressed
+with gzip or zstd, recognised from their first bytes.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from bnpstream.sources.records import Options
 __all__ = ["DocwordReader", "iter_docword", "read_docword"]
 
 _HEADER = (("documents D", 1), ("words W", 1), ("entries NNZ", 0))
-# A header has three numbers: memory stays bounded on a file without line ends.
+# A header has three numbers, so memory stays bounded for a file without line ends.
 _HEADER_BYTES = 4096
 _WORDING = Wording(
     entry="three whole numbers of at most 18 digits: docID wordID count",
@@ -42,7 +42,7 @@ class DocwordReader(EntryReader):
 
     @classmethod
     def read_header(cls, file: ByteReader) -> Header:
-        """Return what the first three lines say, without taking them."""
+        """Return the numbers in the first three lines, without taking them."""
         lines = file.peek(_HEADER_BYTES, lines=3).removeprefix(BYTE_ORDER_MARK).split(b"\n")
         numbers: list[int] = []
         for what, least in _HEADER:
@@ -64,28 +64,28 @@ def iter_docword(
 ) -> Iterator[tuple[sparse.csr_array[np.int64], int]]:
     r"""Yield the documents of a UCI docword file in order, in batches.
 
-    Memory holds one batch and one block of text, however long the file is. Row i of all batches
-    laid end to end is document i + 1; a document without entries is an empty row.
+    Memory holds one batch and one block of text, however long the file is. Row i over all batches
+    is document i + 1; a document without entries is an empty row.
 
     Parameters
     ----------
     path : str or path
         The file, plain, gzip or zstd.
     batch_rows : int, default 1024
-        Rows of a batch; the last one may have fewer.
+        Rows per batch; the last batch may have fewer.
 
     Yields
     ------
     batch : csr_array of int64, shape (batch_rows, W)
-        Word counts, one row a document.
+        Word counts, one row per document.
     position : int
-        Documents of the file delivered so far, this batch included.
+        Documents delivered so far, including this batch.
 
     Raises
     ------
     ValueError
-        If `batch_rows` is less than 1, or if the file breaks the format: the message names the
-        file, the line, its content and what was expected. What was delivered before is sound.
+        If `batch_rows` is less than 1, or if the file is invalid: the message names the file, the
+        line, its content and what was expected. What was delivered before is sound.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def read_docword(path: str | PathLike[str]) -> sparse.csr_array[np.int64]:
     Raises
     ------
     ValueError
-        If the file breaks the format, as in `iter_docword`.
+        If the file is invalid, as for `iter_docword`.
 
     Examples
     --------

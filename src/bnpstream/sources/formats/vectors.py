@@ -1,4 +1,4 @@
-"""Rows that are vectors: arrays of numbers of one length, in a field that the user names."""
+"""Rows that are vectors: arrays of numbers of equal length, in a field that the user names."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _NUMBERS = frozenset({int, float})
 
 
 def commonest_length(lengths: Iterable[int]) -> int | None:
-    """Return the length that most vectors have, the first of several; None if all are empty.
+    """Return the most frequent length of vectors, the first in a tie; None if all are empty.
 
     Examples
     --------
@@ -27,12 +27,12 @@ def commonest_length(lengths: Iterable[int]) -> int | None:
 
 
 def vector_of(cell: Any, name: str, length: int) -> NDArray[Any]:
-    """Return the vector of a field: a list becomes one of float64, an array stays as it is.
+    """Return the vector in a field: a list becomes float64, an array stays as it is.
 
     Raises
     ------
     UnusableError
-        If it is none, if it has another length, or if not all of it are finite numbers.
+        If it is not a vector, has another length, or contains anything but finite numbers.
 
     Examples
     --------
@@ -63,5 +63,5 @@ def vector_of(cell: Any, name: str, length: int) -> NDArray[Any]:
 
 
 def gather_vectors(rows: list[NDArray[Any]], length: int) -> NDArray[Any]:
-    """Return vectors as the rows of a matrix; without any it is of the narrowest numbers."""
+    """Return vectors as rows of a matrix; with no vectors it has the narrowest type."""
     return np.stack(rows) if rows else np.empty((0, length), dtype=np.float16)
