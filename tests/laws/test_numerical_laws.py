@@ -243,7 +243,10 @@ def test_generalized_dirichlet_is_no_nggp():
         (lambda s: -s, r"sigma in \[0, 1\), got sigma = -1: .*finitely many"),
         (lambda s: -2.5 * np.log(s) - s, r"got sigma = 1\.5: .*infinite"),
         (lambda s: -1.05 * np.log(s), r"fall off faster than .*add a tilt"),
-        (lambda s: np.log(-np.log(s) + 400) - 1.2 * np.log(s) - s, r"s = 5e-131 sigma is .*power of s"),
+        (
+            lambda s: np.log(-np.log(s) + 400) - 1.2 * np.log(s) - s,
+            r"s = 5e-131 sigma is .*power of s",
+        ),
         (lambda s: -np.log(s) - s - 3.0 * (s > 1.0), r"smooth in log s, .* near s = 1"),
         (lambda s: -np.log(s) - s - np.abs(s - 1.0), r"smooth in log s, .* near s = "),
         (lambda s: -np.log(s) + np.where(s > 3.0, np.nan, -s), r"but is not at s = 3"),
