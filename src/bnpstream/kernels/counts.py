@@ -26,4 +26,5 @@ def are_word_counts(table: NDArray[Any]) -> bool:
     if table.shape[1] < 2 or table.min(initial=0) < 0:
         return False
     counts = table[table > 0]
-    return 2 * counts.size < table.size and 2 * np.count_nonzero(counts <= MOST) >= counts.size
+    small = int(np.count_nonzero(counts <= MOST))
+    return 2 * counts.size < table.size and 2 * small >= counts.size
