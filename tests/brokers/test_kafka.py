@@ -110,7 +110,7 @@ def test_a_topic_that_is_not_there_is_named(shared, tmp_path):
     assert "there is no topic 'none': create it" in run("fit", shared.url("none"), code=1)
     shared.write("quiet", rows(3))
     assert "give --follow" in run("fit", shared.url("quiet"), "--from", "latest", code=1)
-    assert "no setting 'grup'" in run("fit", shared.url("quiet") + "?grup=a", code=1)
+    assert "unknown setting 'grup'" in run("fit", shared.url("quiet") + "?grup=a", code=1)
     assert "give kafka://HOST:PORT/TOPIC" in run("fit", f"kafka://{shared.address}", code=1)
     assert "start is 'middle'" in run("fit", shared.url("quiet"), "--from", "middle", code=1)
 

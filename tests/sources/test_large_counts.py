@@ -85,7 +85,9 @@ def test_counts_of_a_matrix_do_not_wrap_around(tmp_path, dtype):
     largest = int(np.iinfo(dtype).max)
     rows = [[1, 2], [largest, 0], [MOST + 1, 0], [2**62, 2**62], [7, 0]]
     np.save(tmp_path / "a.npy", np.array(rows, dtype))
-    [(batch, _)] = open_source(str(tmp_path / "a.npy")).batches()
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("a\nb\n")
+    [(batch, _)] = open_source(str(tmp_path / "a.npy"), Options(vocab=str(vocabulary))).batches()
     assert batch.rows.toarray().tolist() == [[1, 2], [MOST + 1, 0], [7, 0]]
     assert [reject.record for reject in batch.rejects] == [1, 3]
     assert all("have a sum of more than 64 bits" in reject.reason for reject in batch.rejects)

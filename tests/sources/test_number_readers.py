@@ -40,7 +40,8 @@ CASES += [("npz", "plain"), ("npy", "plain")]
 def test_rows_are_what_was_written(tmp_path, format, packer, seed):
     rows = random_counts(seed)
     path = write(tmp_path, PACKERS[packer](WRITERS[format](rows)))
-    source = open_source(path, Options(format=format, n_features=9))
+    vocabulary = write(tmp_path, "\n".join("abcdefghi"), name="vocab.txt")
+    source = open_source(path, Options(format=format, vocab=vocabulary))
     assert (source.schema.kind, source.schema.n_features) == ("counts", 9)
     batches = list(source.batches(5))
     assert dense(batches) == rows.tolist()
