@@ -471,13 +471,21 @@ def test_few_clusters_that_have_nothing_in_common_are_topics():
     assert adjusted_rand_score(of, model.topic_labels_) == 1.0
 
 
-def test_clusters_of_single_rows_are_no_topics(corpus):
-    units = units_of(corpus[0][:40])
+def test_clusters_of_single_rows_are_no_topics():
+    units = units_of(csr_array(np.kron(np.eye(40), [[3.0, 2.0, 1.0]])))
     one = adapted(units, np.zeros(40, np.int64), 100.0)
     assert few_apart(units, one, np.ones(40)) is one
     assert few_apart(units, one, np.full(40, 6.0)).n_topics == 36  # these hold 90 % of the rows
     one_large = np.array([100.0, *[2.0] * 39])  # more than five rows each in the mean only
     assert few_apart(units, one, one_large) is one
+
+
+def test_heavy_clusters_that_are_alike_are_no_topics(corpus):
+    rows, _ = corpus
+    of = np.arange(rows.shape[0]) % 8  # dealt out, so that each has of everything
+    clusters = units_of(csr_array((np.ones(of.size), (of, np.arange(of.size)))) @ rows)
+    one = adapted(clusters, np.zeros(8, np.int64), float(clusters.tables.sum()))
+    assert few_apart(clusters, one, np.bincount(of).astype(float)) is one
 
 
 def test_words_that_one_row_has_are_left_out():

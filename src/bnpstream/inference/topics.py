@@ -277,6 +277,9 @@ def _polished(
 def few_apart(units: Units, found: Grouping, masses: Floats) -> Grouping:
     """Return clusters as topics where they have nothing in common and few hold nearly all rows.
 
+    A search does not begin with as many topics as there are clusters, so it may miss this. If the
+    joint of a single topic is larger even so, clusters are alike.
+
     Parameters
     ----------
     units : Units
@@ -293,7 +296,8 @@ def few_apart(units: Units, found: Grouping, masses: Floats) -> Grouping:
     heavy = units.tables[:n_heavy].toarray() + found.strength * found.base
     logs = np.log(heavy / heavy.sum(axis=1, keepdims=True))
     topics[n_heavy:] = np.argmax(units.tables[n_heavy:] @ logs.T, axis=1)
-    return found._replace(topics=topics)
+    apart = adapted(units, topics, START * float(units.tables.sum()) / n_heavy)
+    return found._replace(topics=topics) if apart.log_joint > found.log_joint else found
 
 
 def _cut(topics: Integers, n_cuts: int, rng: np.random.Generator) -> Integers:
