@@ -232,7 +232,7 @@ def test_saved_and_loaded_it_predicts_the_same(client, tmp_path):
         ({"half_life": 100.0}, "does not support half_life, got 100.0"),
         ({"max_clusters": 5}, "does not support max_clusters, got 5"),
         ({"split_threshold": 0.0}, r"does not support split_threshold, got 0\.0"),
-        ({"revisit": 10}, "give one of them"),
+        ({"revisit": 10}, "give only one of them"),
     ],
 )
 def test_what_cannot_be_done_in_parallel_is_refused(client, options, message):
@@ -241,7 +241,7 @@ def test_what_cannot_be_done_in_parallel_is_refused(client, options, message):
 
 
 def test_other_refusals(client):
-    with pytest.raises(TypeError, match="fits a StreamingMixture"):
+    with pytest.raises(TypeError, match="needs a StreamingMixture, got Doc"):
         fit_ep(client, [ROWS], DocumentMixture())
     with pytest.raises(ValueError, match=r"damping must be in \[0, 1\), got 1.0"):
         fit_ep(client, [ROWS], mixture(), damping=1.0)
