@@ -87,10 +87,39 @@ def test_joins_and_margins_are_those_of_naive_code(clusters):
         assert found == {frozenset(group) for group in expected}
         if J > 1:
             totals = np.stack([sums[own == g].sum(axis=0) for g in range(J)])
-            margin = margins._margin(totals @ sums.T, (totals**2).sum(axis=1), own)
+            margin = margins._margin(totals @ sums.T, (totals**2).sum(axis=1), own, masses, 0.0)
             assert margin / masses.sum() == pytest.approx(naive_margin(masses, means, expected))
             i, j, _ = joins[masses.size - J]
             groups[groups == j] = i
+
+
+def test_a_row_is_compared_with_its_group_without_it():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(30, 6))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    own = np.sort(np.append(rng.integers(6, size=29), 6))  # the last row is alone
+    totals = np.stack([rows[own == j].sum(axis=0) for j in range(7)])
+    expected = 0.0
+    for i, j in enumerate(own):
+        without = totals - np.where(np.arange(7)[:, None] == j, rows[i], 0.0)
+        lengths = np.linalg.norm(without, axis=1)
+        pointing = (without @ rows[i]) / np.where(lengths > 0.0, lengths, np.inf)
+        expected += pointing[j] - max(0.0, *np.delete(pointing, j))
+    squares = (totals**2).sum(axis=1)
+    margin = margins._margin(totals @ rows.T, squares, own, np.ones(30), 1.0)
+    assert margin == pytest.approx(expected)
+
+
+def test_splinters_of_few_rows_are_no_clear_groups():
+    rows, of = drawn(8, 600, 128, 0.0, seed=2, within=0.4)
+    rows, of = rows[np.argsort(of)].astype(float), np.sort(of)
+    splinters = np.arange(600) // 3
+    sums = np.stack([rows[splinters == k].sum(axis=0) for k in range(200)])
+    masses, means = np.full(200, 3.0), sums / 3.0
+    assert len(directions_of(masses, means, None, 1.0).units) == 200
+    found = directions_of(masses, means, None, 1.0, rows)
+    assert 6 <= len(found.units) <= 8
+    assert adjusted_rand_score(of, found.best(rows)) > 0.85
 
 
 def test_topics_are_where_the_margin_is_largest(clusters, monkeypatch):
@@ -126,7 +155,7 @@ def test_peaks_are_those_of_naive_code(monkeypatch):
         low = min(low, margin)
     sums = masses[:, None] * (means - masses @ means / masses.sum())
     monkeypatch.setattr(margins, "ALL_UP_TO", 84)
-    found = margins._peaks(sums @ sums.T, margins._joins(masses, sums @ sums.T))
+    found = margins._peaks(sums @ sums.T, margins._joins(masses, sums @ sums.T), masses, 0.0)
     assert found == expected == [28, 4]
 
 

@@ -7,7 +7,9 @@ mean over rows of
 
     (x - g) . u_own - max(0, the largest (x - g) . u_j of another group):
 
-how much more a row points to its own group than to the next, or to none. Splinters of one group
+how much more a row points to its own group than to the next, or to none. If rows are available,
+the length of a row is known on average, and a row is compared with its own group without it:
+otherwise the many small clusters of a short stream would look clear. Splinters of one group
 point in the same direction, which costs margin; different groups, when joined, point nowhere, which
 costs more. So the margin has a peak where groups are natural, and another where these are joined
 into themes. If only clusters are available, topics are at the largest margin. If rows are
@@ -19,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnpstream.inference.agreement import Joins, natural_number
+from bnpstream.inference.agreement import LEAST, Joins, natural_number
 from bnpstream.kernels.arrays import Floats, Integers
 
 MOST_MEANS = 2048
@@ -75,7 +77,8 @@ def directions_of(
     products = sums @ sums.T
     joins = _joins(masses[heavy], products)
     if n_topics is None:
-        peaks = _peaks(products, joins)
+        square = 0.0 if rows is None else float(((rows - centre) ** 2).sum(axis=1).mean())
+        peaks = _peaks(products, joins, masses[heavy], square)
         wanted = peaks[-1]
         if rows is not None:
             wanted = natural_number(rows - centre, masses[heavy], sums, joins, peaks)
@@ -111,8 +114,20 @@ def _cut(joins: Joins, K: int, n_groups: int) -> Integers:
     return np.unique(groups, return_inverse=True)[1]
 
 
-def _peaks(products: Floats, joins: Joins) -> list[int]:
-    """Return the numbers of groups at which the margin peaks above all finer ones, descending."""
+def _peaks(products: Floats, joins: Joins, masses: Floats, square: float) -> list[int]:
+    """Return the numbers of groups at which the margin peaks above all finer ones, descending.
+
+    Parameters
+    ----------
+    products : ndarray of shape (K, K)
+        Products of the sums of clusters. Modified.
+    joins
+        From all clusters to one group.
+    masses : ndarray of shape (K,)
+        Masses of clusters.
+    square : float
+        Mean squared length of rows; 0 if unknown.
+    """
     K = len(products)
     best, looked, rises, peaks = -np.inf, 2 * K, False, list[int]()
     pointing, alive, own = products, np.ones(K, np.bool_), np.arange(K)
@@ -120,7 +135,8 @@ def _peaks(products: Floats, joins: Joins) -> list[int]:
     for J in range(K, 0, -1):
         if J <= ALL_UP_TO or looked >= J * STEP:
             looked = J
-            margin = _margin(pointing[alive], squares[alive], (np.cumsum(alive) - 1)[own])
+            places = (np.cumsum(alive) - 1)[own]
+            margin = _margin(pointing[alive], squares[alive], places, masses, square)
             if margin > best:
                 if rises:
                     peaks.pop()
@@ -129,14 +145,16 @@ def _peaks(products: Floats, joins: Joins) -> list[int]:
             elif margin < DIP * best:
                 rises = False
         if J > 1:
-            i, j, square = joins[K - J]
+            i, j, joint = joins[K - J]
             pointing[i] += pointing[j]
-            squares[i], alive[j] = square, False
+            squares[i], alive[j] = joint, False
             own[own == j] = i
     return peaks
 
 
-def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
+def _margin(
+    pointing: Floats, squares: Floats, own: Integers, masses: Floats, square: float
+) -> float:
     """Return the margin of groups, times the number of rows.
 
     Parameters
@@ -147,11 +165,19 @@ def _margin(pointing: Floats, squares: Floats, own: Integers) -> float:
         Squared sums of the groups.
     own : ndarray of shape (K,)
         The group of each cluster.
+    masses : ndarray of shape (K,)
+        Masses of clusters.
+    square : float
+        Mean squared length of rows; 0 if unknown: then a row counts in its own group.
     """
-    lengths = np.sqrt(np.maximum(squares, 0.0))
+    lengths, every = np.sqrt(np.maximum(squares, 0.0)), np.arange(own.size)
+    mine = pointing[own, every]
     pointing /= np.where(lengths > 0.0, lengths, np.inf)[:, None]
-    every = np.arange(own.size)
     margins = pointing[own, every]
+    if square > 0.0:
+        rest = np.maximum(squares[own] - 2.0 * mine / masses + square, 0.0)
+        has_rest = (np.bincount(own, masses)[own] >= LEAST) & (rest > 0.0)
+        margins = (mine - square * masses) / np.sqrt(np.where(has_rest, rest, np.inf))
     pointing[own, every] = 0.0  # so that the next is never below it
     return float((margins - pointing.max(axis=0)).sum())
 
