@@ -227,6 +227,8 @@ def npy(data: bytes, schema: Any) -> list:
         if kind in "df":
             is_sound = all(x == x and abs(x) != float("inf") for x in row)
             found.append(list(row) if is_sound else None)
+        elif schema.kind == "table":
+            found.append([float(x) for x in row])
         else:
             is_sound = min(row) >= 0 and sum(row) < 2**62
             found.append({j: int(x) for j, x in enumerate(row) if x} if is_sound else None)
