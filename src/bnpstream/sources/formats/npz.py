@@ -151,7 +151,7 @@ class _Matrix:
     def take(self, n_rows: int) -> tuple[sparse.csr_array, dict[int, tuple[str, str]]]:
         """Return the next rows, with reason and beginning of those that are invalid."""
         bounds = np.concatenate([[self.last], self.bounds.take(n_rows)]).astype(np.int64)
-        if np.any(np.diff(bounds) < 0) or bounds[0] < 0 or bounds[-1] > self.indices.size:
+        if np.any(bounds[1:] < bounds[:-1]) or bounds[0] < 0 or bounds[-1] > self.indices.size:
             raise ValueError(f"{self.path}: the bounds of rows are out of order: {_CONVERT}")
         self.last = int(bounds[-1])
         bounds -= bounds[0]
