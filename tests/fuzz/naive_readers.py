@@ -59,7 +59,8 @@ def decimal(text: str) -> Fraction | None:
     if mark and power and not int(before + after):
         return Fraction(0)
     if bool(mark) != bool(power) or len(power.lstrip("0")) > 4:
-        return None if bool(mark) != bool(power) else Fraction(10) ** 5000
+        huge = -5000 if exponent[:1] == "-" else 5000
+        return None if bool(mark) != bool(power) else Fraction(10) ** huge
     shift = signs.get(exponent[:1], 1) * int(power or 0) - len(after)
     return sign * int(before + after) * Fraction(10) ** shift
 
