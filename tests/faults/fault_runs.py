@@ -2,12 +2,15 @@
 
 import ctypes
 import os
+import shutil
 import signal
+import subprocess
 import traceback
 from contextlib import nullcontext
 from pathlib import Path
 
 from killing import TIMES, write_feed
+from numpy._core import _multiarray_umath as multiarray
 
 from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import SharingOptions
@@ -124,9 +127,22 @@ def prepared(folder: Path, model: str) -> tuple[Path, Path]:
 
 
 def shim() -> ctypes.CDLL:
-    """Return what makes calls fail, which is loaded by LD_PRELOAD."""
+    """Return what makes calls fail, which is loaded by LD_PRELOAD.
+
+    Buffers of NumPy's iterators never fail: as of 2.4, ufuncs report that without the GIL, and
+    indexing uses the buffers nonetheless. Both end the process, whoever calls them.
+    """
     found = ctypes.CDLL(None)
     found.fault_count.restype = found.fault_memory_count.restype = ctypes.c_long
+    if names := shutil.which("nm"):
+        library = multiarray.__file__
+        told = subprocess.run([names, "-S", library], capture_output=True, text=True).stdout
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        base = next(int(line.split("-")[0], 16) for line in maps if line.endswith(library))
+        for place, size, *_, name in (line.split() for line in told.splitlines() if " t " in line):
+            if name == "npyiter_allocate_buffers":
+                first = base + int(place, 16)
+                found.fault_spare(*(ctypes.c_void_p(x) for x in (first, first + int(size, 16))))
     return found
 
 

@@ -18,10 +18,12 @@ enum { LARGE = 4096 };
 static long at, count, memory_at, memory_count;
 static int code; /* errno, or 0 to be killed */
 static int log_to = -1;
+static const char *spared, *spared_to; /* a function whose allocations never fail */
 
 void fault_arm(long n, int error) { at = n; count = 0; code = error; }
 long fault_count(void) { return count; }
 void fault_arm_memory(long n) { memory_at = n; memory_count = 0; }
+void fault_spare(const char *from, const char *to) { spared = from; spared_to = to; }
 long fault_memory_count(void) { return memory_count; }
 void fault_record_to(int fd) { log_to = fd; }
 
@@ -174,13 +176,14 @@ OPENER(open64)
 /* Allocations of a page or more. glibc's own names, as dlsym allocates. */
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 
-static int is_out(size_t n) {
-    if (n < LARGE || memory_at == 0) return 0;
+static int is_out(size_t n, const char *caller) {
+    if (n < LARGE || memory_at == 0 || (caller >= spared && caller < spared_to)) return 0;
     if (__sync_add_and_fetch(&memory_count, 1) != memory_at) return 0;
     errno = ENOMEM;
     return 1;
 }
 
-void *malloc(size_t n) { return is_out(n) ? 0 : __libc_malloc(n); }
-void *calloc(size_t k, size_t n) { return is_out(k * n) ? 0 : __libc_calloc(k, n); }
-void *realloc(void *old, size_t n) { return is_out(n) ? 0 : __libc_realloc(old, n); }
+#define CALLER __builtin_return_address(0)
+void *malloc(size_t n) { return is_out(n, CALLER) ? 0 : __libc_malloc(n); }
+void *calloc(size_t k, size_t n) { return is_out(k * n, CALLER) ? 0 : __libc_calloc(k, n); }
+void *realloc(void *old, size_t n) { return is_out(n, CALLER) ? 0 : __libc_realloc(old, n); }

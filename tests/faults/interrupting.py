@@ -40,6 +40,8 @@ Work = Callable[[Callable[[], None]], int]
 """Something to interrupt; it calls what it is given when it begins."""
 INTERRUPTED, PATIENCE = 130, 300
 N_RECORDS = 400
+ENOUGH = 10
+"""Signals of which some must come in time."""
 
 
 def no_more() -> None:
@@ -195,6 +197,7 @@ def interrupted(work: Work, after: float) -> tuple[int, float]:
 def main(times: int, seed: int) -> int:
     """Return how often it went wrong."""
     rng, n_bad = random.Random(seed), 0
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     with TemporaryDirectory() as name:
         works = {one: model_work(one) for one in MODELS} | {"predict": predict_work()}
         for one in ("fit", "evaluate", "tune"):
@@ -214,6 +217,9 @@ def main(times: int, seed: int) -> int:
                     n_bad += 1
                     print(f"{one}: interrupted after {after:.4f} s: ended with {code}", flush=True)
             print(f"{one}: {n} signals, {n_stops} interrupts", flush=True)
+            if n_stops == 0 and times >= ENOUGH:
+                n_bad += 1
+                print(f"{one}: no signal has interrupted anything", flush=True)
     print(f"{n_bad} bad; seed {seed}")
     return n_bad
 

@@ -17,6 +17,13 @@ def forged(format, name, place, value):
     return matrix
 
 
+def with_part(format, name, change):
+    """Return the matrix with one of its arrays changed."""
+    matrix = SOUND.asformat(format).copy()
+    setattr(matrix, name, change(getattr(matrix, name)))
+    return matrix
+
+
 FORGED = [
     forged("csr", "indptr", 1, 2**31 - 5),
     forged("csr", "indptr", -1, 2**31 - 5),
@@ -29,6 +36,14 @@ FORGED = [
     forged("csc", "indptr", 2, 2**31 - 5),
     forged("coo", "coords", 3, 2**31 - 5),
     forged("coo", "coords", 3, -2),
+    forged("csr", "indptr", slice(2, 5), (2**31 - 1, -(2**31), -1)),
+    forged("bsr", "indices", 0, 2**31 - 5),
+    forged("bsr", "indptr", 1, 2**31 - 5),
+    forged("dia", "offsets", 0, 2**31 - 5),
+    with_part("csr", "indptr", list),
+    with_part("csr", "indices", lambda indices: indices[None]),
+    with_part("csc", "data", lambda data: None),
+    with_part("dia", "offsets", lambda offsets: offsets[1:]),
 ]
 
 
@@ -39,7 +54,7 @@ def test_no_method_follows_them(number):
     chains = GibbsMixture(likelihood=DirichletMultinomial(0.1), n_sweeps=1, n_kept=1)
     methods = (new.fit, new.partial_fit, model.partial_fit, model.predict, model.predict_proba)
     for method in (*methods, model.score_samples, chains.fit):
-        with pytest.raises(ValueError, match=r"X is a damaged cs|X is a damaged coo"):
+        with pytest.raises(ValueError, match=r"X is a damaged (cs[rc]|coo|bsr|dia) matrix"):
             method(FORGED[number])
 
 

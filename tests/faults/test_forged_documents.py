@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bnpstream import DirichletMultinomial, StreamingMixture
 from bnpstream.runs.overview import Run
 from bnpstream.storage import RunError, Tensors, read_tensors
+from bnpstream.storage.models import SavedModel
 from bnpstream.storage.tensors import write_tensors
 from serving import fit, text_records, write_lines
 
@@ -46,3 +49,12 @@ def test_a_position_that_is_not_the_models_is_a_message(tmp_path):
     write_tensors(path, Tensors(tensors.arrays, forged))
     with pytest.raises(RunError, match=r"30 records were read .* but the model has 60 rows"):
         fit(source, run, resume=True)
+
+
+@pytest.mark.parametrize("n_columns", [3, 40, 2**26])
+def test_a_table_for_other_columns_is_refused(n_columns):
+    model = StreamingMixture("dp", DirichletMultinomial(0.1)).partial_fit(np.eye(12, dtype=int))
+    arrays, document = model.to_tensors()
+    forged = arrays | {"statistics.shape": np.array([12, n_columns])}
+    with pytest.raises(ValueError, match="statistics"):
+        StreamingMixture._of(SavedModel.of(Tensors(forged, document)))

@@ -4,6 +4,7 @@ Each takes the bytes of a file and what is known about it, and returns a row or 
 for every record; or NotImplemented where a file is of no kind that it knows.
 """
 
+import math
 import struct
 from fractions import Fraction
 from pathlib import Path
@@ -58,7 +59,8 @@ def decimal(text: str) -> Fraction | None:
     if mark and power and not int(before + after):
         return Fraction(0)
     if bool(mark) != bool(power) or len(power.lstrip("0")) > 4:
-        return None if bool(mark) != bool(power) else Fraction(10) ** 5000
+        huge = -5000 if exponent[:1] == "-" else 5000
+        return None if bool(mark) != bool(power) else Fraction(10) ** huge
     shift = signs.get(exponent[:1], 1) * int(power or 0) - len(after)
     return sign * int(before + after) * Fraction(10) ** shift
 
@@ -77,14 +79,34 @@ def value(text: str, is_real: bool) -> float | int | None:
     return int(number) if number.denominator == 1 and 0 <= number < 10**18 else None
 
 
+class Total(float):
+    """A sum of real numbers; equal to theirs in any order."""
+
+    error: float
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and abs(other - self) <= self.error
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def total(numbers: list[float]) -> float:
+    """Return the sum of the numbers of a column."""
+    found = Total(sum(numbers))
+    found.error = len(numbers) * 2.0**-53 * sum(map(abs, numbers))
+    return found if len(numbers) > 2 and math.isfinite(found.error) else float(found)
+
+
 def summed(pairs: list[tuple[int, Any]], is_real: bool) -> dict[int, Any] | None:
     """Return values by column; None if counts sum to too much."""
-    found: dict[int, Any] = {}
+    parts: dict[int, list[Any]] = {}
     for column, number in pairs:
-        found[column] = found.get(column, 0) + number
-    if not is_real and sum(map(float, (number for _, number in pairs))) >= 2**62:
+        parts.setdefault(column, []).append(number)
+    if is_real:
+        return {column: total(numbers) for column, numbers in parts.items()}
+    if sum(map(float, (number for _, number in pairs))) >= 2**62:
         return None
-    return {column: number for column, number in found.items() if number != 0}
+    return {column: n for column, numbers in parts.items() if (n := sum(numbers)) != 0}
 
 
 def lda_c(data: bytes, schema: Any) -> list:
@@ -227,6 +249,8 @@ def npy(data: bytes, schema: Any) -> list:
         if kind in "df":
             is_sound = all(x == x and abs(x) != float("inf") for x in row)
             found.append(list(row) if is_sound else None)
+        elif schema.kind == "table":
+            found.append([float(x) for x in row])
         else:
             is_sound = min(row) >= 0 and sum(row) < 2**62
             found.append({j: int(x) for j, x in enumerate(row) if x} if is_sound else None)

@@ -220,8 +220,8 @@ def npz_rows(data: bytes, schema: Any) -> Any:
     """Return the rows of a sparse matrix."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            bounds, columns, values = (arrays[x] for x in ("indptr", "indices", "data"))
-            shape = arrays["shape"]
+            bounds, columns, values = (arrays[f"{x}.npy"] for x in ("indptr", "indices", "data"))
+            shape = arrays["shape.npy"]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):
         return NotImplemented
     n_rows, n_columns = (int(x) for x in shape.reshape(-1)[:2])

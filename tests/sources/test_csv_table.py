@@ -206,6 +206,8 @@ def test_a_long_field_in_quotes_is_read(tmp_path):
         ("a,b\n1,2\n", {"columns": ("column1",)}, "has no column 'column1'; it has a, b"),
         ("a,b\n", {"header": True}, "no column holds numbers"),
         ("a,b\n1,2\n", {"delimiter": "::"}, "delimiter is '::': give one character"),
+        ('a"b\n1"2\n', {"delimiter": '"'}, "give one character that neither quotes nor ends"),
+        ("a,b\n1,2\n", {"delimiter": "\r"}, "give one character that neither quotes nor ends"),
         ("a,b\n1,2\n", {"counts_field": "a"}, "counts_field is for JSON lines"),
         (b"\xff\xfe\n", {}, "not CSV in UTF-8"),
     ],

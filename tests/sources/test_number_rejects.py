@@ -439,7 +439,13 @@ def test_an_archive_that_will_not_do_is_refused(tmp_path, arrays, message):
         open_source(path, Options("npz"))
 
 
-@pytest.mark.parametrize("indptr", [[0, 3, 1, 3, 4], [0, 1, 3, 3, 9], [-1, 1, 3, 3, 4]])
+@pytest.mark.parametrize(
+    "indptr",
+    [
+        *([0, 3, 1, 3, 4], [0, 1, 3, 3, 9], [-1, 1, 3, 3, 4], [1, 1, 3, 3, 4]),
+        [0, 2, np.iinfo(np.int64).min, -1, 4],  # differences wrap around
+    ],
+)
 def test_bounds_out_of_order(tmp_path, indptr):
     path = save(tmp_path / "rows.npz", indptr=np.array(indptr))
     with pytest.raises(ValueError, match="the bounds of rows are out of order"):

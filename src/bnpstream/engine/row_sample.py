@@ -47,7 +47,7 @@ def require_rows(arrays: Arrays, start: str, columns: str, values: str, n: int) 
     if found.dtype.kind != "i" or found.ndim != 1 or found.min(initial=0) < 0:
         raise ValueError(f"{start}{columns} are not columns")
     counts = require(arrays, f"{start}{values}", np.float64, found.size)
-    if indptr[0] != 0 or indptr[-1] != found.size or (np.diff(indptr) < 0).any():
+    if indptr[0] != 0 or indptr[-1] != found.size or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"{start}indptr does not go from 0 to {found.size}")
     if not np.isfinite(counts).all():
         raise ValueError(f"{start}{values} are not all finite")

@@ -23,7 +23,15 @@ from bnpstream.estimators.base import matching_columns
 from bnpstream.estimators.fitted import FittedMixture
 from bnpstream.likelihoods import Likelihood
 from bnpstream.mixture import Event
-from bnpstream.storage import Tensors, marks_of, read_config, read_log, read_names, save_run
+from bnpstream.storage import (
+    Tensors,
+    intact,
+    marks_of,
+    read_config,
+    read_log,
+    read_names,
+    save_run,
+)
 from bnpstream.storage.models import SavedModel, loading, model_tensors, read_model
 
 SETTINGS = tuple(field.name for field in fields(Settings) if field.name != "n_jobs")
@@ -292,7 +300,8 @@ class StreamEstimator(FittedMixture):
             model, marks = cls._of(saved), marks_of(document)
         if "schema" in config:
             model._name_columns(config["schema"].get("kind"), read_names(folder))
-        events = [Event.of(event) for event in read_log(folder, "lineage", marks)]
+        with intact(folder / "lineage.jsonl"):
+            events = [Event.of(event) for event in read_log(folder, "lineage", marks)]
         if events:
             stream = model._fitted
             stream.lineage = events + stream.lineage

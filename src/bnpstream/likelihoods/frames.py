@@ -47,25 +47,49 @@ def check_table(X: Any) -> None:
 
 
 def check_sparse(X: Any) -> None:
-    """Raise ValueError if pointers or indices of a sparse matrix are out of bounds.
+    """Raise ValueError if the pointers or indices of a sparse matrix lead out of it.
 
-    SciPy trusts them; invalid ones would crash the process.
+    SciPy trusts them: what leads astray would end the process.
     """
-    if X.format in ("csr", "csc"):
-        n, n_other = X.shape if X.format == "csr" else X.shape[::-1]
+    try:
+        fault = _fault_of(X)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        fault = "its parts are not arrays that belong together"
+    if fault:
+        raise ValueError(f"X is a damaged {X.format} matrix: {fault}")
+
+
+def _fault_of(X: Any) -> str:
+    """Say how a sparse matrix leads out of itself; nothing if it does not."""
+    size = X.data.shape[0] if X.format in ("csr", "csc", "bsr", "dia") else X.nnz
+    if X.format == "dia":
+        n_rows, n_columns = X.shape
+        is_sound = X.offsets.shape == (size,) and X.data.ndim == 2
+        if is_sound and ((-n_rows < X.offsets) & (X.offsets < n_columns)).all():
+            return ""
+        return "its offsets lead out of it"
+    if X.format in ("csr", "csc", "bsr"):
+        block = X.blocksize if X.format == "bsr" else (1, 1)
+        n, n_other = (n // one for n, one in zip(X.shape, block, strict=True))
+        if X.format == "csc":
+            n, n_other = n_other, n
         ends, places = X.indptr, X.indices
-        is_sound = ends.shape == (n + 1,) and ends[0] == 0 and bool((np.diff(ends) >= 0).all())
-        if not is_sound or ends[-1] > min(places.size, X.data.size):
-            raise ValueError(f"X is a damaged {X.format} matrix: its indptr is out of bounds")
+        is_sound = ends.shape == (n + 1,) and places.ndim == 1 and ends.dtype.kind in "iu"
+        is_sound = is_sound and ends[0] == 0 and bool((ends[1:] >= ends[:-1]).all())
+        if not is_sound or ends[-1] > min(places.size, size):
+            return "its indptr leads out of it"
         found = [(places[: ends[-1]], n_other)]
     else:
         found = list(zip(X.tocoo().coords, X.shape, strict=True))
     for places, n in found:
-        if places.size and not 0 <= places.min() <= places.max() < n:
-            raise ValueError(
-                f"X is a damaged {X.format} matrix: it has indices from {places.min()} to "
-                f"{places.max()}, but they must be in 0..{n - 1}"
+        if places.size and not (
+            places.dtype.kind in "iu" and 0 <= places.min() <= places.max() < n
+        ):
+            return (
+                f"it has indices from {places.min()} to {places.max()}, and they must be in "
+                f"0..{n - 1}"
             )
+    return ""
 
 
 def stored_values(X: Any) -> NDArray[Any]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
+from msgspec import convert
+
 from bnpstream.kernels.arrays import BIRTH, Events
 
 Kind = Literal["birth", "merge", "death", "retire", "split"]
@@ -55,8 +57,8 @@ class Event(NamedTuple):
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Event":
-        """Return the event that `record` described."""
-        return cls(**{**record, "others": tuple(record.get("others", ()))})
+        """Return the event that `record` described; ValueError or TypeError if it is none."""
+        return convert([*cls(**record)], cls)
 
 
 def read_events(events: Events) -> list[Event]:

@@ -23,7 +23,7 @@ def require(name: str, holds: bool | np.bool_) -> None:
 def require_ends(name: str, ends: NDArray[Any], size: int) -> None:
     """Raise ValueError unless these are the ends of consecutive rows."""
     require(name, ends.dtype.kind == "i" and ends.ndim == 1 and ends.size > 0)
-    require(name, ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
+    require(name, ends[0] == 0 and ends[-1] == size and (ends[1:] >= ends[:-1]).all())
 
 
 def require_numbers(name: str, array: NDArray[Any], shape: tuple[int, ...], least: float) -> None:

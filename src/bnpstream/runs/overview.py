@@ -28,7 +28,7 @@ from bnpstream.runs.description import (
 from bnpstream.runs.start import load_checkpoint, read_schema, settings_of
 from bnpstream.runs.trend import recent_growth
 from bnpstream.sources import Schema
-from bnpstream.storage import RunError, read_config, read_log
+from bnpstream.storage import RunError, intact, read_config, read_log
 
 MOST_IN_TREE = 3000
 """Largest number of clusters for which the tree is found; for more it would take long."""
@@ -102,9 +102,9 @@ class Run:
 
     def events(self) -> list[Event]:
         """Return the events of clusters and topics up to the checkpoint."""
-        return [
-            Event.of(event) for event in read_log(self.folder, "lineage", self.checkpoint.marks)
-        ]
+        with intact(self.folder / "lineage.jsonl"):
+            records = read_log(self.folder, "lineage", self.checkpoint.marks)
+            return [Event.of(record) for record in records]
 
     def clusters_frame(self, *, n_words: int = 10, to: str = "pandas") -> Any:
         """Return a data frame of clusters, as `StreamingMixture.clusters_frame` does.

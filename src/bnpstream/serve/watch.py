@@ -2,9 +2,12 @@
 
 import time
 from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
+
+from msgspec import ValidationError, convert
 
 from bnpstream.runs.description import RunDescription
 from bnpstream.runs.overview import Run, guess_image_shape
@@ -25,6 +28,39 @@ TRACE_BYTES = 1 << 17
 """Bytes of the trace that are read when watching starts."""
 SHARE_OF_LOADING = 0.2
 """Largest share of the time spent on loading checkpoints."""
+
+
+class Traced(TypedDict):
+    """A record of the trace."""
+
+    time: float
+    rows: int
+    records: int
+    rejects: int
+    clusters: int
+    seconds: float
+    evidence_per_row: float | None
+    novelty: NotRequired[float | None]
+    fraction: NotRequired[float | None]
+    lag: NotRequired[dict[str, int]]
+
+
+class Happened(TypedDict):
+    """An event of the lineage."""
+
+    kind: str
+    id: int
+    n_observations: int
+    level: NotRequired[str]
+
+
+def sound(records: list[dict[str, Any]], kind: Any) -> list[dict[str, Any]]:
+    """Return the records that are of a kind; others are damaged."""
+    found = []
+    for record in records:
+        with suppress(ValidationError):
+            found.append(convert(record, kind))
+    return found
 
 
 class Point(NamedTuple):
@@ -134,11 +170,12 @@ class Watch:
         if is_cut:  # a run continues from a checkpoint: rows after it are absorbed again
             self.points.clear()
             self._last, self._moved = {}, 0.0
-        for record in records:
+        for record in sound(records, Traced):
             self._add_point(record)
         is_cut, events = self._lineage.read()
         if is_cut:
             self._events.clear()
+        events = sound(events, Happened)
         own = [event for event in events if event.get("level", "cluster") == "cluster"]
         is_past = is_cut or not self._has_looked
         born = [] if is_past else [event for event in own if event["kind"] == "birth"]
@@ -236,6 +273,9 @@ class Watch:
             about = run.describe(FEATURES, guess_image_shape(run))
         except FileNotFoundError:  # no checkpoint yet, or just being renamed
             self.problem = f"{self.folder}: no checkpoint yet"
+            return False
+        except OSError as error:
+            self.problem = str(error)
             return False
         except RunError as error:
             self.problem = str(error)

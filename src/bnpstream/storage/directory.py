@@ -13,6 +13,7 @@ from bnpstream.storage.files import (
     RunError,
     locked,
     make_folder,
+    require_file,
     sweep_up,
     sync_folder,
     write_json,
@@ -54,6 +55,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not folder.is_dir():
         raise RunError(f"{folder}: no such run directory")
+    require_file(path)
     try:
         config: dict[str, Any] = json.loads(path.read_bytes())
         if not isinstance(config, dict):
@@ -70,6 +72,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def read_names(folder: Path) -> list[str] | None:
     """Return the names of a run's columns, or None if they have none."""
+    require_file(folder / NAMES)
     try:
         names: list[str] | None = orjson.loads((folder / NAMES).read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:

@@ -61,6 +61,12 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             partial.unlink(missing_ok=True)
 
 
+def require_file(path: Path) -> None:
+    """Raise RunError if something by this name is not a file: reading a pipe would never end."""
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: is not a file: remove it, and restore the file from a copy")
+
+
 def open_own(path: Path, flags: int) -> int:
     """Open a file of a run directory without following links, whose targets may be anybody's.
 
@@ -167,10 +173,14 @@ def _take_lock(handle: int, *, glances: int = 5, pause: float = 0.02) -> None:
 def writer_of(folder: Path) -> str | None:
     """Return the number of the process that now writes to a folder, or None."""
     try:
-        with (folder / "lock").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
+        handle = os.open(
+            folder / "lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        )
+    except OSError:  # no lock, or something else by that name
         return None
-    except OSError:
-        return (folder / "lock").read_text(errors="replace").strip() or "unknown"
+    with os.fdopen(handle, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return file.read(32).decode("ascii", "replace").strip() or "unknown"
     return None

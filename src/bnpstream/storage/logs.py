@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from bnpstream.storage.files import RunError, disk_errors, open_own
+from bnpstream.storage.files import RunError, disk_errors, intact, open_own, require_file
 
 ROTATE_BYTES = 1 << 24
 
@@ -140,7 +140,8 @@ def read_logged(path: Path, mark: Mark) -> Iterator[dict[str, Any]]:
 
 
 def _records(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
+    require_file(path)
+    with intact(path), path.open("rb") as file:
         left = length if length is not None else path.stat().st_size
         for line in file:
             left -= len(line)
@@ -166,7 +167,7 @@ class Tail:
 
     def read(self) -> tuple[bool, list[dict[str, Any]]]:
         """Return whether the file was cut, which voids earlier records, and the new records."""
-        if not self.path.exists():  # not there yet, or just being rotated
+        if not self.path.is_file():  # not there yet, or just being rotated
             return False, []
         full = full_segments(self.path)
         present = full[-1][0] + 1 if full else 0
@@ -204,4 +205,12 @@ class Tail:
             lines = lines[1:]  # the first line is incomplete
         self._offset += len(whole)
         self._last = (self._last + whole)[-256:]
-        return [orjson.loads(line) for line in lines]
+        return [record for line in lines if (record := _object(line)) is not None]
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """Return the object on a line, or None if it holds none."""
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(line)
+        return found if isinstance(found, dict) else None
+    return None

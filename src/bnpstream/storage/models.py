@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bnpstream._version import __version__
-from bnpstream.engine import Encoder, Snapshot, Stream, UnknownClassError, restore, snapshot
+from bnpstream.engine import Encoder, Phase, Snapshot, Stream, UnknownClassError, restore, snapshot
 from bnpstream.engine.codec import decode, encode
 from bnpstream.engine.snapshot import ENCODERS, from_format_1
+from bnpstream.mixture.saved import require
 from bnpstream.storage.directory import checkpoint_path, read_checkpoint, read_config, save_run
 from bnpstream.storage.files import RunError, intact
 from bnpstream.storage.tensors import Tensors
@@ -47,7 +48,11 @@ class SavedModel(NamedTuple):
             found = from_format_1(document, arrays, fresh.given_prior, vocabulary)
         else:
             return fresh
-        return restore(found, fresh.settings, self.classes, encoders or ENCODERS)
+        stream = restore(found, fresh.settings, self.classes, encoders or ENCODERS)
+        n, likelihood = document.get("n_features_in_"), stream.encoder.likelihood
+        if n is not None and stream.phase is Phase.RUNNING and likelihood.feature_kind == "words":
+            require("statistics.shape", stream.state.n_statistics == n + 1)
+        return stream
 
     def extra(self, name: str) -> Any:
         """Return something that was saved beside the stream, or None."""

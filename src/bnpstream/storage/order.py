@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import orjson
+from msgspec import convert
 
-from bnpstream.storage.files import disk_errors, open_own, sync_folder
+from bnpstream.storage.files import disk_errors, intact, open_own, require_file, sync_folder
 
 __all__ = ["OrderLog", "Ordered"]
 
@@ -40,8 +41,10 @@ class OrderLog:
         """In order; a later batch replaces those that it overlaps."""
         with disk_errors(path):
             for one in (self._before, path):
-                for line in _whole_lines(one):
-                    self._add(Ordered(*orjson.loads(line)))
+                require_file(one)
+                with intact(one):
+                    for line in _whole_lines(one):
+                        self._add(convert(orjson.loads(line), Ordered))
             self._file = self._opened()
 
     @property

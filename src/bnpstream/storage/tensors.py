@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bnpstream.storage.files import WRONG, RunError, disk_errors, write_atomically
+from bnpstream.storage.files import WRONG, RunError, disk_errors, require_file, write_atomically
 
 FORMAT = 3
 """Version of the format, raised when older versions cannot read the files."""
@@ -55,6 +55,7 @@ def write_tensors(path: Path, tensors: Tensors) -> None:
 
 def read_tensors(path: Path) -> Tensors:
     """Read arrays and document; MissingError or DamagedError if that fails."""
+    require_file(path)
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -77,6 +78,7 @@ def read_tensors(path: Path) -> Tensors:
 
 def read_document(path: Path) -> dict[str, Any]:
     """Read the document alone, quickly and unchecked, for watching a run."""
+    require_file(path)
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}

@@ -28,6 +28,7 @@ from bnpstream.sources.records import Options, Records, Schema, UnusableError
 __all__ = ["CsvReader", "TsvReader"]
 
 _MISSING = frozenset({"", "na", "nan", "null"})
+_NO_DELIMITERS = '"\r\n'
 MOST = 0.95
 """Least share of the first cells of a column that must be numbers, or booleans, to be its type."""
 _TRUTH = {"true": True, "false": False}
@@ -57,8 +58,13 @@ class CsvReader(LineReader):
         """Determine the schema from the first records; if unclear, ValueError says what to do."""
         if options.counts_field is not None:
             raise ValueError("counts_field is for JSON lines: name a text_field or columns")
-        if options.delimiter is not None and len(options.delimiter) != 1:
-            raise ValueError(f"delimiter is {options.delimiter!r}: give one character")
+        if options.delimiter is not None and (
+            len(options.delimiter) != 1 or options.delimiter in _NO_DELIMITERS
+        ):
+            raise ValueError(
+                f"delimiter is {options.delimiter!r}: give one character that neither quotes "
+                "nor ends a line"
+            )
         delimiter = options.delimiter or cls.default_delimiter or _find_delimiter(file, options)
         records = _first_records(file, options, delimiter)
         n_fields = Counter(map(len, records)).most_common(1)[0][0]

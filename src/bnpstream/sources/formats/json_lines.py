@@ -56,7 +56,6 @@ class JsonParser(LineParser):
         if names is None or max(map(len, lines)) > self.options.max_line_bytes:
             return super().add(lines, number, batch)
         text_name, id_name, id_types = names
-        keys = [orjson.dumps(name) for name in (text_name, id_name) if name is not None]
         n_before, loads = batch.next_number, orjson.loads
         texts: list[str] = []
         ids: list[str | int | None] = []
@@ -67,7 +66,7 @@ class JsonParser(LineParser):
                 record = loads(line)
                 text, id_ = record[text_name], record.get(id_name)
                 is_usual = type(text) is str and type(id_) in id_types
-                is_usual = is_usual and not any(line.count(key) > 1 for key in keys)
+                is_usual = is_usual and _has_each_key_once(line, record)
             except (ValueError, LookupError, TypeError, AttributeError):
                 is_usual = False
             if is_usual:
@@ -128,13 +127,23 @@ def _load(line: bytes) -> dict[str, Any]:
         raise UnusableError(f"not JSON: {error.msg}, at character {error.pos + 1}") from error
     if type(record) is not dict:
         raise UnusableError("not a JSON object")
-    n_keys = len(record) + sum(len(value) for value in record.values() if type(value) is dict)
-    if line.count(b":") > n_keys:  # in strings, or a duplicate key
+    if not _has_each_key_once(line, record):
         try:
             json.loads(line, object_pairs_hook=_once)
         except RecursionError as error:
             raise UnusableError("its values are nested too deeply") from error
     return record
+
+
+def _has_each_key_once(line: bytes, record: dict[str, Any]) -> bool:
+    """Return whether no key of a record occurs twice; False if that takes a closer look.
+
+    A colon that ends a key stands behind a quotation mark; others are in texts or deeper keys.
+    """
+    if line.count(b":") == len(record):
+        return True
+    n_keys = len(record) + sum(len(value) for value in record.values() if type(value) is dict)
+    return sum(x.rstrip().endswith(b'"') for x in line.split(b":")[:-1]) == n_keys
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

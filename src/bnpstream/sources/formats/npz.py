@@ -126,8 +126,9 @@ def _open_matrix(file: ByteReader) -> Iterator["_Matrix"]:
             )
         if bounds.size != n_rows + 1 or indices.size != values.size:
             raise ValueError(f"{path}: its arrays do not belong together: {_CONVERT}")
-        last = int(bounds.take(1)[0])
-        yield _Matrix(path, n_rows, n_columns, bounds, indices, values, last)
+        if bounds.take(1)[0] != 0:
+            raise ValueError(f"{path}: the bounds of rows are out of order: {_CONVERT}")
+        yield _Matrix(path, n_rows, n_columns, bounds, indices, values)
 
 
 @dataclass
@@ -140,7 +141,7 @@ class _Matrix:
     bounds: ArrayStream
     indices: ArrayStream
     values: ArrayStream
-    last: int
+    last: int = 0
     """Entries read so far."""
 
     @property
@@ -151,7 +152,7 @@ class _Matrix:
     def take(self, n_rows: int) -> tuple[sparse.csr_array, dict[int, tuple[str, str]]]:
         """Return the next rows, with reason and beginning of those that are invalid."""
         bounds = np.concatenate([[self.last], self.bounds.take(n_rows)]).astype(np.int64)
-        if np.any(np.diff(bounds) < 0) or bounds[0] < 0 or bounds[-1] > self.indices.size:
+        if np.any(bounds[1:] < bounds[:-1]) or bounds[-1] > self.indices.size:
             raise ValueError(f"{self.path}: the bounds of rows are out of order: {_CONVERT}")
         self.last = int(bounds[-1])
         bounds -= bounds[0]
