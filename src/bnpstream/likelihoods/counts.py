@@ -74,4 +74,4 @@ def reason(value: Any) -> str:
         return "a count cannot be negative"
     if value > LARGEST_COUNT:
         return f"a count cannot be larger than {LARGEST_COUNT}"
-    return "a count cannot be a fraction (instead of tf-idf, give word counts)"
+    return "a count cannot be a fraction (for texts, use CountVectorizer, not TfidfVectorizer)"
