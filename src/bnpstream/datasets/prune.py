@@ -9,8 +9,6 @@ from scipy import sparse
 
 from bnpstream.datasets.base import Dataset
 
-__all__ = ["PrunedCorpus", "prune_corpus"]
-
 
 @dataclass(frozen=True, eq=False)
 class PrunedCorpus(Dataset):

@@ -9,8 +9,6 @@ from msgspec import convert
 
 from bnpstream.storage.files import disk_errors, intact, open_own, require_file, sync_folder
 
-__all__ = ["OrderLog", "Ordered"]
-
 
 class Ordered(NamedTuple):
     """A batch that was answered, or is about to be."""

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, Protocol
 from bnpstream.sources.brokers.address import Address
 from bnpstream.sources.protocol import JSON, LostError
 
-__all__ = ["Answer", "Bounds", "Broker", "DownError", "Message", "Outlet", "driver"]
-
 
 class DownError(LostError):
     """A broker does not answer; it may do so later."""

@@ -25,8 +25,6 @@ from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, 
 from bnpstream.sources.formats.schemas import differs, schema_of_columns
 from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
-__all__ = ["CsvReader", "TsvReader"]
-
 _MISSING = frozenset({"", "na", "nan", "null"})
 _NO_DELIMITERS = '"\r\n'
 MOST = 0.95

@@ -16,8 +16,6 @@ from bnpstream.sources.formats.rows import (
 from bnpstream.sources.formats.vectors import vector_of
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["Fields", "time_of"]
-
 
 class Fields:
     """Knows the meaning of each field of a record.

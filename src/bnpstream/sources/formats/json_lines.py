@@ -31,8 +31,6 @@ from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.json_text import load_json
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["JsonLinesReader", "JsonParser", "schema_of_objects", "sound_objects"]
-
 _TYPES = {
     int: "number",
     float: "number",

@@ -21,8 +21,6 @@ from bnpstream.sources.formats.rows import LARGEST_SUM, TOO_LONG
 from bnpstream.sources.formats.schemas import MOST_VECTOR_COLUMNS, check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
-__all__ = ["NpyReader"]
-
 FIRST_ROWS = 1000
 """Rows that tell whether integers are word counts."""
 _CONVERT = "write it with numpy.save(path, matrix), one row per record"
