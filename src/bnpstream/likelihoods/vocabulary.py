@@ -392,8 +392,7 @@ class VocabularyLikelihood(WordLikelihood):
         gains = gammaln(alpha + counts) - gammaln(alpha)
         words = np.bincount(owner[~at_end], gains, minlength=rows.shape[0])
         lengths = np.bincount(owner[at_end], rows.data[at_end], minlength=rows.shape[0])
-        found: Floats = words + gammaln(self.total) - gammaln(self.total + lengths)
-        return found
+        return words + gammaln(self.total) - gammaln(self.total + lengths)
 
     def entries(self, rows: Any) -> Entries:
         """Return the counts of encoded documents."""

@@ -335,8 +335,7 @@ def _take(X: Any, chosen: NDArray[np.intp]) -> Any:
 def _n_tokens(model: Any, rows: Any) -> int | None:
     """Return the number of words in documents; None if rows are modelled as something else."""
     likelihood = getattr(model, "likelihood_", None)
-    found: int | None = None if likelihood is None else likelihood.n_tokens(rows)
-    return found
+    return None if likelihood is None else likelihood.n_tokens(rows)
 
 
 def _error_of_sum(values: Floats) -> float:

@@ -193,5 +193,4 @@ def driver(address: Address) -> Driver:
         raise ImportError(
             f"{address}: the package {package} is missing: pip install 'bnpstream[{extra}]'"
         ) from error
-    found: Any = import_module(f"bnpstream.sources.brokers.{module}")
-    return found  # type: ignore[no-any-return]
+    return import_module(f"bnpstream.sources.brokers.{module}")

@@ -59,10 +59,7 @@ class _Link:
 
     def rows(self, query: Any, *values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        found: list[tuple[Any, ...]] = self.ask(
-            lambda: self.session.execute(query, values).fetchall()
-        )
-        return found
+        return self.ask(lambda: self.session.execute(query, values).fetchall())
 
     def close(self) -> None:
         """Disconnect."""
