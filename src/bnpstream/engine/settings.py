@@ -17,21 +17,17 @@ from bnpstream.mixture.model import ENGINES
 from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
-SERIAL = {
-    "revisit": (0, "all"),
-    "keep_sites": (False,),
-    "merge_threshold": (None, "auto"),
-    "split_threshold": (None,),
-    "half_life": (None,),
+SERIAL: dict[str, tuple[tuple[Any, ...], str]] = {
+    "revisit": ((0, "all"), "revisits earlier rows between new ones"),
+    "keep_sites": ((False,), "keeps what each row has added to clusters that all blocks share"),
+    "merge_threshold": (
+        (None, "auto"),
+        "merges clusters by the rows that they share, across blocks",
+    ),
+    "split_threshold": ((None,), "splits clusters by their rows, across blocks"),
+    "half_life": ((None,), "fades all rows by one clock"),
 }
-"""Settings that a parallel pass over blocks only allows these values of."""
-SERIAL_REASONS = {
-    "revisit": "revisits earlier rows between new ones",
-    "keep_sites": "keeps what each row has added to clusters that all blocks share",
-    "merge_threshold": "merges clusters by the rows that they share, across blocks",
-    "split_threshold": "splits clusters by their rows, across blocks",
-    "half_life": "fades all rows by one clock",
-}
+"""Settings that a parallel pass over blocks only allows these values of, and why."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +143,12 @@ class Settings:
                     "with staleness=0 every row needs all rows before it: give staleness=1 or more"
                 )
             return
-        for name, plain in SERIAL.items():
+        for name, (plain, reason) in SERIAL.items():
             value = getattr(self, name)
             if value not in plain:
                 raise ValueError(
                     f"staleness={self.staleness} absorbs blocks of rows in parallel, but "
-                    f"{name}={value!r} {SERIAL_REASONS[name]}: give one of them"
+                    f"{name}={value!r} {reason}: give one of them"
                 )
         limit = "max_clusters" if self.max_clusters is not None else "max_memory"
         if (self.n_passes > 1 or self.revisit != 0) and getattr(self, limit) is not None:
