@@ -80,14 +80,9 @@ class JsonParser(LineParser):
     def parse(self, line: bytes) -> Parsed:
         """Return the record of a line."""
         record, fields = _load(line), self._fields
-        if record.keys().isdisjoint(fields.columns):
-            lacks = "none of the columns, such as" if self.schema.kind == "table" else "no field"
-            raise UnusableError(f"has {lacks} {fields.columns[0]!r}")
-        return fields.parse(
-            None if fields.id is None else record.get(fields.id),
-            None if fields.time is None else record.get(fields.time),
-            [record.get(name) for name in fields.columns],
-        )
+        values = fields.values_of(record)
+        id_ = None if fields.id is None else record.get(fields.id)
+        return fields.parse(id_, None if fields.time is None else record.get(fields.time), values)
 
 
 class JsonLinesReader(LineReader, JsonParser):
