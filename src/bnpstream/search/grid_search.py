@@ -170,7 +170,7 @@ def grid_search(
         seed, rows are held out at random, as in the paper: for a stream without drift, or a sorted
         one. The rows to learn from stay in order.
     n_jobs : int, optional
-        Points to try in parallel, in threads (`mapping.threads`). Results do not depend on it, to
+        Points to try in parallel, in threads (`parallel.threads`). Results do not depend on it, to
         the last bit.
     on_point : callable, optional
         Called with each point in order, the number done, and the number of all.
