@@ -35,55 +35,7 @@ class Settings:
     """How a stream is absorbed, revisited, merged and forgotten.
 
     Every interface offers these under the same names; `StreamingMixture` explains them.
-
-    Parameters
-    ----------
-    prefix_rows : int
-        Initial rows used to learn unset parameters.
-    new_cluster_threshold : float, optional
-        epsilon: a row opens a cluster if the responsibility of a new one exceeds this.
-    min_responsibility : float
-        The cut, as a fraction of the best score of a row.
-    max_responsibilities : int, optional
-        Most existing clusters that share a row; None for no limit.
-    prune_threshold : float, optional
-        A cluster left with less mass is dropped; by default the new-cluster threshold.
-    n_passes : int
-        Passes over rows that are all given at once.
-    revisit : int or "all"
-        Rows in the window.
-    n_revisits : int
-        Sweeps over a full window.
-    tol : float
-        Sweeps stop early when responsibilities change by no more than this on average.
-    keep_sites : bool
-        Whether to keep what each row contributed.
-    merge_threshold : float, "auto" or None
-        Log odds that a merge must exceed.
-    merge_every : int
-        Rows between merges, without a window.
-    split_threshold : float, optional
-        Log odds that a split must exceed; None never splits.
-    max_clusters : int, optional
-        Most clusters.
-    max_memory : int or str, optional
-        Most bytes of the posterior.
-    engine : {"auto", "compiled", "reference"}
-        Compiled loops or NumPy.
-    n_jobs : int
-        Threads that predict.
-    half_life : float, optional
-        Rows, or time, after which a row counts half.
-    staleness : int
-        Preceding blocks that may be missing from the posterior a block starts from.
-    block_rows : int
-        Rows per block, with `staleness`.
-    learn_threads : int
-        Threads that absorb blocks; they do not affect the result.
-    n_topics : int, optional
-        Topics wanted; by default found from the data.
-    granularity : float
-        Factor on the number of topics found.
+    `n_jobs` is the number of threads.
     """
 
     prefix_rows: int = 500
