@@ -106,7 +106,7 @@ def schema_of_objects(records: list[dict[str, Any]], options: Options, input: In
 
     def differing(labels: list[str]) -> list[str]:
         columns = {name: [record.get(name) for record in records] for name in labels}
-        return [name for name in labels if differs(filter(_is_string, columns[name]))]
+        return [name for name in labels if differs(x for x in columns[name] if type(x) is str)]
 
     types = _column_types(records)
     return schema_of_columns("jsonl", types, options, input, differing, vector_length)
@@ -173,10 +173,6 @@ def sound_objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
         with suppress(UnusableError):
             records.append(_load(line))
     return records
-
-
-def _is_string(value: Any) -> bool:
-    return type(value) is str
 
 
 def _type_of(value: Any) -> str | None:

@@ -74,7 +74,10 @@ class NpyReader(Reader):
         """Return the valid rows, and rejects for the others."""
         rows = np.array(self._matrix[first:until])
         is_counts = self.schema.kind == "counts"
-        faults = _faults_of_counts(rows) if is_counts else _faults_of_reals(rows)
+        if is_counts:
+            faults = _faults_of_counts(rows)
+        else:
+            faults = _faults(rows, ~np.isfinite(rows), "finite numbers")
         kept = [i for i in range(len(rows)) if i not in faults]
         numbers = [before + first + i for i in kept]
         return Records(
@@ -108,10 +111,6 @@ def _faults_of_counts(rows: NDArray[Any]) -> dict[int, str]:
     sums = rows.sum(axis=1, dtype=np.float64)  # also for uint64, before it becomes int64
     too_long = np.flatnonzero(sums >= LARGEST_SUM).tolist()
     return dict(sorted((dict.fromkeys(too_long, TOO_LONG) | faults).items()))
-
-
-def _faults_of_reals(rows: NDArray[Any]) -> dict[int, str]:
-    return _faults(rows, ~np.isfinite(rows), "finite numbers")
 
 
 def _faults(rows: NDArray[Any], wrong: NDArray[np.bool_], expected: str) -> dict[int, str]:
