@@ -6,8 +6,6 @@ numbers), LSA of 20 Newsgroups (TruncatedSVD of sublinear tf-idf, unit rows) and
 digits as raw numbers.
 """
 
-import gzip
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +20,7 @@ from sklearn.preprocessing import normalize
 from bnpstream import StreamingMixture
 from bnpstream.datasets import data_directory, load_20news
 from measure import arguments, cpu_seconds, machine, save
+from titles import titles
 
 ORDERS = 3
 Labelled = tuple[Any, Any]
@@ -29,11 +28,8 @@ Labelled = tuple[Any, Any]
 
 def stackoverflow() -> Labelled:
     """Return unit rows of 256 numbers."""
-    folder = data_directory() / "stackoverflow"
-    vectors = np.load(folder / "wordllama256.npz")["embeddings"].astype(np.float32)
-    with gzip.open(folder / "titles.jsonl.gz") as lines:
-        labels = [json.loads(line)["label"] for line in lines]
-    return normalize(vectors), np.array(labels)
+    file = np.load(data_directory() / "stackoverflow" / "wordllama256.npz")
+    return normalize(file["embeddings"].astype(np.float32)), titles()[1]
 
 
 def lsa(n_columns: int) -> Labelled:

@@ -9,10 +9,6 @@ order, given m of all texts, in the same orders. A collapse is an order with an 
 that point's.
 """
 
-import gzip
-import io
-import json
-import tarfile
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +19,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from bnpstream import DirichletMultinomial, StreamingMixture, dirichlet_process
 from bnpstream.datasets import load_20news
-from bnpstream.datasets.local import data_directory
 from bnpstream.likelihoods.multinomial import mean_of
 from measure import Spread, arguments, cpu_seconds, machine, save
+from titles import titles
 
 ORDERS, HELD_OUT = 20, 700
 CONCENTRATIONS, STRENGTHS = (1.0, 10.0, 100.0, 1000.0), (30.0, 100.0, 300.0, 1000.0, 30000.0)
@@ -61,15 +57,8 @@ def newsgroups() -> Texts:
 
 def stackoverflow() -> Texts:
     """Return the counts of all words of the titles, and their tags."""
-    raw = gzip.decompress((data_directory() / "stackoverflow" / "titles.jsonl.gz").read_bytes())
-    if b"\0" in raw[:512]:
-        with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
-            inside = archive.extractfile("titles.jsonl")
-            assert inside is not None
-            raw = inside.read()
-    records = [json.loads(line) for line in raw.decode().splitlines()]
-    counts = CountVectorizer().fit_transform([record["text"] for record in records])
-    return csr_array(counts), np.array([int(record["label"]) for record in records])
+    texts, tags = titles()
+    return csr_array(CountVectorizer().fit_transform(texts)), tags.astype(int)
 
 
 SETS: dict[str, Callable[[], Texts]] = {

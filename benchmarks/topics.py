@@ -28,6 +28,7 @@ from bnpstream.datasets import load_20news
 from bnpstream.datasets.local import data_directory
 from measure import arguments, cpu_seconds, machine, save
 from newsgroups import corpus as pruned_newsgroups
+from titles import titles
 
 ORDERS, SHOWN, HOLDING = 3, 15, 0.9
 GIVEN, GIVEN_GSDMM, SWEEPS, SMOOTHING = 20, 40, 15, 0.1
@@ -36,12 +37,6 @@ GIVEN, GIVEN_GSDMM, SWEEPS, SMOOTHING = 20, 40, 15, 0.1
 def all_newsgroups() -> tuple[Any, Any]:
     found = load_20news("train")
     return found.counts, found.labels
-
-
-def titles() -> tuple[Any, Any]:
-    with gzip.open(data_directory() / "stackoverflow" / "titles.jsonl.gz") as lines:
-        records = [json.loads(line) for line in lines]
-    return [one["text"] for one in records], np.array([str(one["label"]) for one in records])
 
 
 def articles() -> tuple[Any, Any]:

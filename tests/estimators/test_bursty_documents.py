@@ -7,7 +7,7 @@ from bnpstream import BurstyMultinomial, DocumentMixture, StreamingMixture
 from bnpstream.inference import adf
 from bnpstream.inference.visits import visit
 from bnpstream.likelihoods import OpenVocabulary, Vocabulary
-from bnpstream.likelihoods.vocabulary import BurstyVocabulary
+from bnpstream.likelihoods.open_vocabulary import BurstyVocabulary
 from bnpstream.mixture import MixtureState, Model, SiteBuffer
 from bnpstream.priors import dirichlet_process
 from bnpstream.runs.mixture import make_model

@@ -16,7 +16,7 @@ from bnpstream import (
     normalized_inverse_gaussian,
 )
 from bnpstream.datasets import bars
-from bnpstream.engine import stream
+from bnpstream.engine import steps
 from bnpstream.inference import visits
 from bnpstream.mixture.interrupts import deferred, heed
 from bnpstream.mixture.sites import totals
@@ -142,7 +142,7 @@ def interrupted_at(moment, work):
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_at_any_moment_it_leaves_whole_rows_and_goes_on(name, monkeypatch):
-    monkeypatch.setattr(stream, "HEED_ROWS", 16)
+    monkeypatch.setattr(steps, "HEED_ROWS", 16)
     make, rows = STREAMS[name]
     n_rows, n_stops = 120, 0
     expected = said(make().partial_fit(rows))

@@ -6,8 +6,6 @@ from scipy import sparse
 
 from bnpstream.datasets.base import Dataset, require_positive
 
-__all__ = ["bars", "bars_components"]
-
 
 def bars_components(size: int = 8, baseline: float = 0.3) -> NDArray[np.float64]:
     """Return the pixel probabilities of each bar.

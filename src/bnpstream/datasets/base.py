@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["Dataset", "require_positive"]
-
 
 # Without eq=False, comparing two sets would compare arrays and fail on their truth value.
 @dataclass(frozen=True, eq=False)

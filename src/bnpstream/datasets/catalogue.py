@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-__all__ = ["CORPORA", "UCI", "Corpus", "CorpusFile"]
-
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/bag-of-words/"
 """Bags of words of the UCI repository."""
 

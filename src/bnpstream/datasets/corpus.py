@@ -21,8 +21,6 @@ from scipy import sparse
 from bnpstream.datasets.base import Dataset, require_positive
 from bnpstream.priors import PitmanYor, Prior
 
-__all__ = ["synthetic_corpus", "synthetic_corpus_blocks"]
-
 # About 1,500 clusters in 266,000 documents; the largest has a tenth of them.
 _PRIOR = PitmanYor(concentration=10.0, discount=0.4)
 # The word of rank r has frequency 1 / (r + shift), normalised: 32 fits the KOS corpus best.

@@ -5,8 +5,6 @@ from scipy import sparse
 
 from bnpstream.datasets.base import Dataset
 
-__all__ = ["digits"]
-
 
 def digits() -> Dataset:
     """Return scikit-learn's 1797 handwritten digits as counts.

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Docstring", "docstrings"]
-
 MODULES = (
     *("numpy", "numpy.fft", "numpy.linalg", "numpy.ma", "numpy.random", "scipy.cluster.hierarchy"),
     *("scipy.fft", "scipy.integrate", "scipy.interpolate", "scipy.io", "scipy.linalg"),

@@ -20,8 +20,6 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from requests import Response
 
-__all__ = ["FetchError", "Progress", "Step", "downloaded"]
-
 _AT_ONCE = 1 << 16
 _SECONDS = 30
 _OK, _PARTIAL, _NOT_FOUND, _UNSATISFIABLE, _ERRORS = 200, 206, 404, 416, 400

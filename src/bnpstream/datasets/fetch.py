@@ -14,8 +14,6 @@ from bnpstream.datasets.catalogue import CORPORA, UCI, CorpusFile
 from bnpstream.datasets.download import ANOTHER, FetchError, Progress, Step, downloaded
 from bnpstream.datasets.local import data_directory
 
-__all__ = ["Fetched", "FetchedFile", "fetch"]
-
 _AT_ONCE = 1 << 20
 
 

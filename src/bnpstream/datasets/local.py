@@ -9,16 +9,6 @@ from bnpstream.datasets.base import Dataset
 from bnpstream.datasets.catalogue import CORPORA
 from bnpstream.sources import read_docword, read_labels, read_lda_c, read_vocabulary
 
-__all__ = [
-    "VARIABLE",
-    "data_directory",
-    "find",
-    "load_20news",
-    "load_kos",
-    "load_nyt8447",
-    "load_nytimes",
-]
-
 VARIABLE = "BNPSTREAM_DATA"
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,6 @@ from scipy import sparse
 from bnpstream.datasets.base import Dataset, require_positive
 from bnpstream.priors import PitmanYor
 
-__all__ = ["powerlaw_documents"]
-
 
 def powerlaw_documents(
     n_documents: int = 10_000,

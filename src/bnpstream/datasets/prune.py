@@ -9,8 +9,6 @@ from scipy import sparse
 
 from bnpstream.datasets.base import Dataset
 
-__all__ = ["PrunedCorpus", "prune_corpus"]
-
 
 @dataclass(frozen=True, eq=False)
 class PrunedCorpus(Dataset):
@@ -79,12 +77,12 @@ def prune_corpus(
     >>> prune_corpus(corpus, 2, 0.9, 1, drop=lambda word: word[:4] == "zzz_").feature_names
     ['rain']
     """
-    counts = _canonical(corpus.counts)
+    counts, names = _canonical(corpus.counts), corpus.feature_names
     n_documents = counts.shape[0]
     n_containing = np.bincount(counts.indices, minlength=counts.shape[1])
     # Divided, because 0.29 * 100 is less than 29.
     stays = (n_containing >= min_documents) & (n_containing / max(n_documents, 1) <= max_share)
-    stays &= ~_dropped(corpus.feature_names, counts.shape[1], drop)
+    stays &= ~_dropped(names, counts.shape[1], drop)
     words = np.flatnonzero(stays)
     if words.size == 0:
         raise ValueError(
@@ -103,7 +101,7 @@ def prune_corpus(
     return PrunedCorpus(
         counts[documents],
         None if corpus.labels is None else corpus.labels[documents],
-        _names_at(corpus.feature_names, words),
+        None if names is None else [names[j] for j in words.tolist()],
         documents,
         words,
     )
@@ -131,7 +129,3 @@ def _dropped(
         raise ValueError("drop names words, but this corpus has no feature_names: add them")
     chosen = drop if callable(drop) else set(drop).__contains__
     return np.fromiter((bool(chosen(name)) for name in names), np.bool_, count=n_words)
-
-
-def _names_at(names: list[str] | None, words: NDArray[np.intp]) -> list[str] | None:
-    return None if names is None else [names[j] for j in words.tolist()]

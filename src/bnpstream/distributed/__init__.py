@@ -19,14 +19,8 @@ from bnpstream.distributed.maps import (
     replicate,
     score_samples,
 )
-from bnpstream.distributed.stream import (
-    Applied,
-    Reached,
-    StreamError,
-    StreamResult,
-    fit_stream,
-    stream_partitions,
-)
+from bnpstream.distributed.results import Applied, Reached, StreamError, StreamResult
+from bnpstream.distributed.stream import fit_stream, stream_partitions
 
 __all__ = [
     "Applied",

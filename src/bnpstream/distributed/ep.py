@@ -20,6 +20,7 @@ from bnpstream.engine.parallel.shards import (
     renamed,
     sweep_shard,
 )
+from bnpstream.engine.prefix import n_rows
 from bnpstream.estimators import StreamingMixture
 from bnpstream.estimators.stream_estimator import OpenStream
 from bnpstream.inference.merge import merge_all
@@ -122,7 +123,7 @@ def absorb(start: Start, rows: Any = None) -> Start:
         found = opened.stream.finish()
     else:
         found = opened.absorb(rows)
-        sizes = [*sizes, int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)]
+        sizes = [*sizes, n_rows(rows)]
     absorbed = start.absorbed if found is None else [*start.absorbed, found.absorbed]
     return Start(opened, absorbed, sizes)
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from bnpstream.distributed.book import Costs
 from bnpstream.distributed.partitions import renumbered
-from bnpstream.distributed.stream import Applied, Reached, StreamError, stream_partitions
+from bnpstream.distributed.results import Applied, Reached, StreamError
+from bnpstream.distributed.stream import stream_partitions
 from bnpstream.engine import GrowingVocabulary, Phase, Stream
 from bnpstream.engine.parallel.staleness import is_plain
 from bnpstream.runs.feed import Feed

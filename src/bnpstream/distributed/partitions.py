@@ -12,6 +12,7 @@ from dask.base import is_dask_collection
 from distributed import Client, Future
 from scipy.sparse import issparse, vstack
 
+from bnpstream.engine.prefix import n_rows
 from bnpstream.sources import Options, Partition, Records, Schema, open_source
 from bnpstream.sources.files.source import files_of, reader_class
 from bnpstream.sources.protocol import JSON
@@ -137,7 +138,7 @@ def read(
 
 
 def _numbered_rows(rows: Any) -> Records:
-    numbers: list[Any] = list(range(len(rows) if isinstance(rows, list) else rows.shape[0]))
+    numbers: list[Any] = list(range(n_rows(rows)))
     return Records(rows, numbers, numbers)
 
 

@@ -34,8 +34,7 @@ class Arrivals:
         """
         known = np.sort(self.log_evidence)
         likelier = known.size - np.searchsorted(known, log_predictives, side="right")
-        shares: Floats = likelier / (known.size + 1)
-        return shares
+        return likelier / (known.size + 1)
 
     def quantiles_of_next(self, log_evidence: Floats) -> Floats:
         """Return the same for the rows that came next, each ranked among the last before it.

@@ -11,7 +11,7 @@ since the previous time are also absorbed from scratch, with larger concentratio
 rows, because clusters of short texts pay off only after so many. If one of these predicts the rows
 better, and finds more clusters in them than the stream has in all, the stream continues with it. A
 base measure is never judged by the marginal likelihood of the clusters that it made, which runs
-away (``docs/design.md``).
+away (``docs/decisions/2026-11-16-learning-from-the-stream.md``).
 
 Existing clusters stay as they are: they are sums of statistics, which from then on are read with
 the new base measure and weighed by the new prior. Rows are counted from the start of the stream,

@@ -2,7 +2,8 @@
 
 The marginal likelihood of the partition, `Prior.log_partition`, is a function of one or two
 parameters. Unlike that of a base measure it does not run away: the number and the sizes of
-clusters are what these parameters describe (``docs/design.md``).
+clusters are what these parameters describe
+(``docs/decisions/2026-11-16-learning-from-the-stream.md``).
 """
 
 import math

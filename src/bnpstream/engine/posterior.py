@@ -143,8 +143,7 @@ class Posterior(NamedTuple):
             return float(found.mean()), max(float(found.std()), np.finfo(float).tiny)
 
         mean, spread = likelihood.expected_score(batch, draw, score)
-        surprise: Floats = (mean - self.log_predictives(batch)) / spread
-        return surprise
+        return (mean - self.log_predictives(batch)) / spread
 
     def sample(
         self, n: int, rng: np.random.Generator, **options: Any

@@ -17,21 +17,17 @@ from bnpstream.mixture.model import ENGINES
 from bnpstream.priors import Prior
 
 LOWEST_DEFAULT_THRESHOLD = 0.1
-SERIAL = {
-    "revisit": (0, "all"),
-    "keep_sites": (False,),
-    "merge_threshold": (None, "auto"),
-    "split_threshold": (None,),
-    "half_life": (None,),
+SERIAL: dict[str, tuple[tuple[Any, ...], str]] = {
+    "revisit": ((0, "all"), "revisits earlier rows between new ones"),
+    "keep_sites": ((False,), "keeps what each row has added to clusters that all blocks share"),
+    "merge_threshold": (
+        (None, "auto"),
+        "merges clusters by the rows that they share, across blocks",
+    ),
+    "split_threshold": ((None,), "splits clusters by their rows, across blocks"),
+    "half_life": ((None,), "fades all rows by one clock"),
 }
-"""Settings that a parallel pass over blocks only allows these values of."""
-SERIAL_REASONS = {
-    "revisit": "revisits earlier rows between new ones",
-    "keep_sites": "keeps what each row has added to clusters that all blocks share",
-    "merge_threshold": "merges clusters by the rows that they share, across blocks",
-    "split_threshold": "splits clusters by their rows, across blocks",
-    "half_life": "fades all rows by one clock",
-}
+"""Settings that a parallel pass over blocks only allows these values of, and why."""
 
 
 @dataclass(frozen=True)
@@ -39,55 +35,7 @@ class Settings:
     """How a stream is absorbed, revisited, merged and forgotten.
 
     Every interface offers these under the same names; `StreamingMixture` explains them.
-
-    Parameters
-    ----------
-    prefix_rows : int
-        Initial rows used to learn unset parameters.
-    new_cluster_threshold : float, optional
-        epsilon: a row opens a cluster if the responsibility of a new one exceeds this.
-    min_responsibility : float
-        The cut, as a fraction of the best score of a row.
-    max_responsibilities : int, optional
-        Most existing clusters that share a row; None for no limit.
-    prune_threshold : float, optional
-        A cluster left with less mass is dropped; by default the new-cluster threshold.
-    n_passes : int
-        Passes over rows that are all given at once.
-    revisit : int or "all"
-        Rows in the window.
-    n_revisits : int
-        Sweeps over a full window.
-    tol : float
-        Sweeps stop early when responsibilities change by no more than this on average.
-    keep_sites : bool
-        Whether to keep what each row contributed.
-    merge_threshold : float, "auto" or None
-        Log odds that a merge must exceed.
-    merge_every : int
-        Rows between merges, without a window.
-    split_threshold : float, optional
-        Log odds that a split must exceed; None never splits.
-    max_clusters : int, optional
-        Most clusters.
-    max_memory : int or str, optional
-        Most bytes of the posterior.
-    engine : {"auto", "compiled", "reference"}
-        Compiled loops or NumPy.
-    n_jobs : int
-        Threads that predict.
-    half_life : float, optional
-        Rows, or time, after which a row counts half.
-    staleness : int
-        Preceding blocks that may be missing from the posterior a block starts from.
-    block_rows : int
-        Rows per block, with `staleness`.
-    learn_threads : int
-        Threads that absorb blocks; they do not affect the result.
-    n_topics : int, optional
-        Topics wanted; by default found from the data.
-    granularity : float
-        Factor on the number of topics found.
+    `n_jobs` is the number of threads.
     """
 
     prefix_rows: int = 500
@@ -147,12 +95,12 @@ class Settings:
                     "with staleness=0 every row needs all rows before it: give staleness=1 or more"
                 )
             return
-        for name, plain in SERIAL.items():
+        for name, (plain, reason) in SERIAL.items():
             value = getattr(self, name)
             if value not in plain:
                 raise ValueError(
                     f"staleness={self.staleness} absorbs blocks of rows in parallel, but "
-                    f"{name}={value!r} {SERIAL_REASONS[name]}: give one of them"
+                    f"{name}={value!r} {reason}: give one of them"
                 )
         limit = "max_clusters" if self.max_clusters is not None else "max_memory"
         if (self.n_passes > 1 or self.revisit != 0) and getattr(self, limit) is not None:

@@ -18,7 +18,7 @@ from bnpstream.engine.encoder import Encoder, FixedColumns
 from bnpstream.engine.learner import Learner
 from bnpstream.engine.parallel.rounds import Rounds
 from bnpstream.engine.phase import Phase
-from bnpstream.engine.prefix import Prefix
+from bnpstream.engine.prefix import Prefix, n_rows
 from bnpstream.engine.settings import Settings
 from bnpstream.engine.stream import Stream
 from bnpstream.engine.vocabulary import GrowingVocabulary
@@ -188,7 +188,7 @@ def _save_prefix(stream: Stream, arrays: Arrays) -> Document:
 def _load_prefix(encoder: Encoder, document: Document, arrays: Arrays) -> Prefix:
     """Return rows that wait."""
     rows = encoder.load_rows(document, arrays)
-    n = len(rows) if isinstance(rows, list) else int(rows.shape[0])
+    n = n_rows(rows)
     encoder.check(rows)  # as on arrival
     weights, stamps = arrays.get("prefix.weights", np.ones(n)), arrays.get("prefix.stamps")
     require_numbers("prefix.weights", weights, (n,), 0.0)

@@ -1,6 +1,6 @@
 """`Stream`: one object that owns a posterior and everything that depends on its history."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
@@ -15,13 +15,13 @@ from bnpstream.engine.encoder import Encoder
 from bnpstream.engine.learner import Learner, Trial
 from bnpstream.engine.loops import Loops
 from bnpstream.engine.notice import warn_of_slowness
-from bnpstream.engine.opening import opening, settle_first
 from bnpstream.engine.parallel.rounds import Rounds, prepared
 from bnpstream.engine.phase import Phase
 from bnpstream.engine.posterior import Posterior
 from bnpstream.engine.prefix import Prefix, n_rows
 from bnpstream.engine.revisits import finishing, refine
 from bnpstream.engine.settings import Settings
+from bnpstream.engine.steps import clock_ticks, steps
 from bnpstream.engine.topic_finder import TopicFinder
 from bnpstream.engine.topics import Topics
 from bnpstream.inference import adf, ep, window
@@ -32,14 +32,12 @@ from bnpstream.inference.visits import Record
 from bnpstream.kernels.arrays import Floats
 from bnpstream.likelihoods import Batch, Likelihood
 from bnpstream.mixture import Event, KernelArguments, MixtureState, Model
-from bnpstream.mixture.interrupts import deferred, heed
+from bnpstream.mixture.interrupts import deferred
 from bnpstream.mixture.window import Window
 from bnpstream.priors import Prior
 
 NEVER = 2**62
 """More rows than will ever come."""
-HEED_ROWS = 1024
-"""Most rows between two checks for interrupts: often enough for a person."""
 
 
 class Stream:
@@ -89,6 +87,8 @@ class Stream:
     last : Absorption or None
         Results for the rows of the last call, as far as they are absorbed, and for those that had
         waited for them.
+    n_together : int
+        First rows, of several calls, that are absorbed together: interrupts wait for their end.
     progress : (int, Progress) or None
         Between two steps of `finishing`: the stage, and how far it has come.
     """
@@ -107,7 +107,7 @@ class Stream:
         self.last: Absorption | None = None
         self._told = Told()
         self._state: MixtureState | None = None
-        self._n_together = 0
+        self.n_together = 0
         self.progress: tuple[int, window.Progress] | None = None
         self._provisional: Stream | None = None
         self._given_prior = self._prior = prior
@@ -439,7 +439,7 @@ class Stream:
         learns = batch is not None or model.prior.learn
         self.encoder, self.prefix = encoder, Prefix()
         self._start(model, encoder.n_statistics(rows), learner if learns else None)
-        self._n_together = n_first  # some of these rows came in earlier calls
+        self.n_together = n_first  # some of these rows came in earlier calls
         n_waited = prefix.n_rows - prefix.n_last
         return self._visit(rows, prefix.weights(), prefix.stamps(), n_waited)
 
@@ -459,18 +459,6 @@ class Stream:
             return self.prefix.stamps() is not None
         return None if self.clock is None else self.clock.by_time
 
-    def _ticks(self, n_rows: int, stamps: Floats | None) -> Ticks | None:
-        """Return when earlier rows fade while these arrive, or None if nothing is forgotten."""
-        if self.settings.half_life is None:
-            self.clock = None
-            return None
-        by_time, half_life = stamps is not None, float(self.settings.half_life)
-        n_before = self.state.n_observations
-        if self.clock is None or self.clock.half_life != half_life:  # changed: restart the ticks
-            origin = float(n_before) if stamps is None else float(stamps[0])
-            self.clock = Clock(half_life, by_time, origin, self.ticks_per_half_life)
-        return self.clock.ticks(n_before, n_rows, stamps)
-
     def _visit(
         self, rows: Any, weights: Floats | None, stamps: Floats | None, n_waited: int = 0
     ) -> Absorption | None:
@@ -484,7 +472,7 @@ class Stream:
         self._told = Told(places, n_waited).after(self.rounds.n_rows)
         outcomes: Iterable[window.Outcome]
         if self.settings.staleness == 0 or self.revisits:
-            outcomes = self.steps(rows, n, self._ticks(n, stamps))
+            outcomes = self.steps(rows, n, clock_ticks(self, n, stamps))
         else:
             outcomes = self.rounds.absorb(self, rows, n)
         self.last = self._told.of_call(*self.keep(outcomes))
@@ -493,68 +481,13 @@ class Stream:
     def steps(self, rows: Any, n: int, ticks: Ticks | None = None) -> Iterator[window.Outcome]:
         """Absorb the first n of prepared rows, one after the other."""
         encoder = self.encoder
-        return self._steps(partial(encoder.part, rows), partial(encoder.room, rows), n, ticks)
+        return steps(self, partial(encoder.part, rows), partial(encoder.room, rows), n, ticks)
 
     def absorb_batch(self, batch: Batch) -> Iterator[window.Outcome]:
         """Absorb encoded rows, one after the other."""
-        return self._steps(batch.part, lambda start: len(batch) - start, len(batch), None)
+        return steps(self, batch.part, lambda start: len(batch) - start, len(batch), None)
 
-    def _steps(
-        self,
-        part: Callable[[int, int], Batch],
-        room: Callable[[int], int],
-        n: int,
-        ticks: Ticks | None,
-    ) -> Iterator[window.Outcome]:
-        """Absorb rows; stop where something is learnt, or where columns are added."""
-        start, learner, encoder, state = 0, self.learner, self.encoder, self.state
-        while start < n:
-            self._find_topics_in_time()
-            if state.n_observations >= self._n_together:
-                heed()  # as between two calls
-            stop = min(start + min(room(start), HEED_ROWS), n)
-            if learner is not None:
-                n_seen = state.n_observations
-                stop = min(stop, start + learner.room(n_seen))
-            stop = min(stop, start + self.finder.n_next - state.n_observations)
-            batch, is_first = part(start, stop), opening(self) is not None
-            if learner is not None and n_seen >= learner.n_next - learner.n_probe:
-                learner.watch(self.trial, self.model, batch, state)
-            yield from self._noted(
-                batch, self._outcomes(batch, None if ticks is None else ticks.part(start, stop))
-            )
-            start = stop
-            if learner is not None and state.n_observations >= learner.n_next:
-                if is_first:
-                    yield settle_first(self)
-                better = learner.again(self.trial, self.model, state)
-                if better is not None:
-                    self._adopt(better)
-            encoder.grow(state, self.window)
-        self._find_topics_in_time()
-
-    def _noted(self, batch: Batch, outcomes: Iterable[window.Outcome]) -> Iterator[window.Outcome]:
-        """Yield outcomes; absorbed rows may be kept for finding topics."""
-        if not self._keeps_rows:
-            yield from outcomes
-            return
-        ids: list[Any] = []
-        try:
-            for outcome in outcomes:
-                if isinstance(outcome, Record):
-                    ids.append(outcome.rows.ids)
-                yield outcome
-        finally:
-            if ids:
-                forgets = self.settings.half_life is not None
-                self.finder.memory.add(batch, np.concatenate(ids), forgets)
-
-    @property
-    def _keeps_rows(self) -> bool:
-        """Return whether a sample of rows is kept for topics."""
-        return self.settings.max_memory is None and self.likelihood.keeps_rows
-
-    def _find_topics_in_time(self) -> None:
+    def find_topics_in_time(self) -> None:
         """Find topics if enough rows have been seen; after an interrupt, before the next row."""
         if self.state.n_observations >= self.finder.n_next:
             self._find_topics()
@@ -585,19 +518,6 @@ class Stream:
             if stream.finder.due:
                 stream._find_topics()
         return stream
-
-    def _outcomes(self, batch: Batch, ticks: Ticks | None) -> Iterable[window.Outcome]:
-        """Absorb rows by the schedule."""
-        model, schedule = self.model, self.schedule or opening(self)
-        if schedule is None:
-            self.window.prepare(size=0, keep_rows=False)
-            loops = self._loops
-            visits, kernel = loops.visits(model.prior), loops.kernel(model, batch)
-            return adf.run(model, self.state, batch, visits, kernel, ticks)
-        self.window.prepare(size=schedule.size, keep_rows=schedule.n_revisits > 0)
-        posterior = (model, self.state, self.window)
-        kernel_for = partial(self.kernel, model)
-        return window.run(*posterior, batch, self.visits, schedule, kernel_for, ticks)
 
     def keep(self, outcomes: Iterable[window.Outcome]) -> tuple[list[Record], int]:
         """Record sweeps and events; return the records of new rows, and how many were revised.

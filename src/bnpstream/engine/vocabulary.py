@@ -23,7 +23,8 @@ from bnpstream.likelihoods import Batch, Likelihood, OpenVocabulary, Vocabulary
 from bnpstream.likelihoods.bursty import strength_of_topics
 from bnpstream.likelihoods.documents import LENGTH, as_documents
 from bnpstream.likelihoods.documents import Document as Words
-from bnpstream.likelihoods.vocabulary import BurstyVocabulary, packed, require_words, unpacked
+from bnpstream.likelihoods.open_vocabulary import BurstyVocabulary
+from bnpstream.likelihoods.packed_words import packed, require_words, unpacked
 from bnpstream.mixture import MixtureState
 from bnpstream.mixture.saved import MOST, require, require_numbers
 from bnpstream.sources.formats.tokenizer import TextCounter

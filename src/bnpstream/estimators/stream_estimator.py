@@ -113,8 +113,7 @@ class StreamEstimator(FittedMixture):
 
     def _parameters(self) -> tuple[Any, ...]:
         """Return all parameters that affect a stream."""
-        found: tuple[Any, ...] = PARAMETERS(self)
-        return found
+        return PARAMETERS(self)
 
     def _other_likelihood(self, stream: Stream) -> Likelihood | None:
         """Return a likelihood that was set since the last call; by default None."""

@@ -78,8 +78,7 @@ def _halves(draws: Floats) -> Floats:
 def _scores(values: Floats) -> Floats:
     """Return normal scores of ranks, by Blom's rule."""
     ranks = rankdata(values, axis=None)
-    scores: Floats = ndtri((ranks - 0.375) / (values.size + 0.25)).reshape(values.shape)
-    return scores
+    return ndtri((ranks - 0.375) / (values.size + 0.25)).reshape(values.shape)
 
 
 def _ratio(chains: Floats) -> float:

@@ -98,8 +98,7 @@ def log_predictive(model: Model, batch: Batch, posterior: ExactPosterior, new: B
             row = new.row(i)
             log_rows = model.likelihood.log_predictive(statistics, row) + row.log_base
             scores[p, i] = logsumexp(log_rule + log_rows)
-    total: Floats = logsumexp(scores + posterior.log_probabilities[:, None], axis=0)
-    return total
+    return logsumexp(scores + posterior.log_probabilities[:, None], axis=0)
 
 
 def _clusters(partition: tuple[int, ...]) -> list[tuple[int, ...]]:

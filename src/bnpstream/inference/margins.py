@@ -102,8 +102,7 @@ def _units(sums: Floats, groups: Integers) -> Floats:
     order = np.argsort(groups, kind="stable")
     totals = np.add.reduceat(sums[order], np.flatnonzero(np.diff(groups[order], prepend=-1)))
     lengths = np.linalg.norm(totals, axis=1, keepdims=True)
-    units: Floats = totals / np.where(lengths > 0.0, lengths, 1.0)
-    return units
+    return totals / np.where(lengths > 0.0, lengths, 1.0)
 
 
 def _cut(joins: Joins, K: int, n_groups: int) -> Integers:

@@ -21,7 +21,7 @@ class Settings:
     ----------
     new_cluster_threshold : float
         epsilon: a new cluster opens if its responsibility is larger.
-    epsilon: a new cluster opens if its responsibility exceeds this.
+    min_responsibility : float
         The cut: a candidate is kept iff its log score is at least the best one plus the logarithm
         of this; 0 keeps all.
     prune_threshold : float

@@ -11,12 +11,14 @@ from bnpstream.likelihoods.diagonal import DiagonalGaussian
 from bnpstream.likelihoods.directional import Directional
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
+from bnpstream.likelihoods.open_vocabulary import OpenVocabulary
 from bnpstream.likelihoods.poisson import Poisson
 from bnpstream.likelihoods.product import Product
 from bnpstream.likelihoods.registry import KNOWN_CLASSES, NAMED_LIKELIHOODS, lead, register
 from bnpstream.likelihoods.scaled import ScaledGaussian
 from bnpstream.likelihoods.spherical import SphericalGaussian
-from bnpstream.likelihoods.vocabulary import OpenVocabulary, Vocabulary, VocabularyLikelihood
+from bnpstream.likelihoods.vocabulary import Vocabulary
+from bnpstream.likelihoods.vocabulary_likelihood import VocabularyLikelihood
 
 # The order in which messages list them; others follow.
 lead(

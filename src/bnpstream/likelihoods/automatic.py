@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bnpstream.kernels.arrays import Floats
 from bnpstream.kernels.counts import are_word_counts
 from bnpstream.likelihoods.base import InputTraits, Likelihood
-from bnpstream.likelihoods.batch import Batch
 from bnpstream.likelihoods.bernoulli import Bernoulli
 from bnpstream.likelihoods.categorical import Categorical
 from bnpstream.likelihoods.cells import LARGEST, all_numbers, as_cells
 from bnpstream.likelihoods.diagonal import DiagonalGaussian
 from bnpstream.likelihoods.directional import MOST_ALIGNED, Directional, are_unit, norms_of
 from bnpstream.likelihoods.errors import RowError
-from bnpstream.likelihoods.frames import as_labels, check_table, stored_values
+from bnpstream.likelihoods.frames import as_labels, check_table
 from bnpstream.likelihoods.gaussian import Gaussian
 from bnpstream.likelihoods.multinomial import DirichletMultinomial
 from bnpstream.likelihoods.product import Product
@@ -32,7 +30,6 @@ MOST_COLUMNS = 30
 """Most columns for a full covariance: it has 465 numbers, about as many as there are first rows."""
 ALIKE = 0.1
 """If row lengths vary by less than this share of their mean, directions tell more than lengths."""
-OPEN = 'likelihood "auto" is undecided: call informed(X) with some rows'
 
 SPARSE = (
     "X is sparse and has values that are not counts, as after tf-idf: give word counts, as from "
@@ -86,7 +83,8 @@ class Automatic(Likelihood):
         """Raise ValueError if rows are not a table of numbers, booleans and labels."""
         check_table(X)
         if issparse(X):
-            values = stored_values(X)
+            matrix: Any = X
+            values = matrix.tocsr().data
             as_cells(values[:, None])
             if not ((values >= 0) & (values % 1 == 0)).all():
                 raise ValueError(SPARSE)
@@ -114,21 +112,11 @@ class Automatic(Likelihood):
         """Return the family that suits some rows, with its unset parameters learnt from them."""
         return self.chosen(X).informed(X)
 
-    def encode(self, X: Any) -> Batch:
+    def _undecided(self, *given: Any, **options: Any) -> Any:
         """Raise ValueError: no family is chosen yet."""
-        raise ValueError(OPEN)
+        raise ValueError('likelihood "auto" is undecided: call informed(X) with some rows')
 
-    def log_normalizer(self, statistics: Floats) -> Floats:
-        """Raise ValueError: no family is chosen yet."""
-        raise ValueError(OPEN)
-
-    def posterior_mean(self, statistics: Floats) -> Floats:
-        """Raise ValueError: no family is chosen yet."""
-        raise ValueError(OPEN)
-
-    def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Any:
-        """Raise ValueError: no family is chosen yet."""
-        raise ValueError(OPEN)
+    encode = log_normalizer = posterior_mean = sample = _undecided
 
 
 NAMED_LIKELIHOODS["auto"] = Automatic(rules=3)

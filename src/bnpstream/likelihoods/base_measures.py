@@ -128,8 +128,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 def _drawn_in(values: Floats) -> Floats:
     """Return the cells with the outermost of each column replaced by the next ones."""
     low, high = np.nanquantile(values, [OUTERMOST, 1.0 - OUTERMOST], axis=0)
-    drawn_in: Floats = np.clip(values, low, high)
-    return drawn_in
+    return np.clip(values, low, high)
 
 
 def _smallest_gap(values: Floats, noise: Floats) -> Floats:

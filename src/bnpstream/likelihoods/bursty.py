@@ -45,8 +45,7 @@ class BurstyWords(WordLikelihood):
         """Return the Dirichlet parameters of documents in each cluster, shape (K, V)."""
         total = self.base_measure(statistics.shape[1] - 1)[1]
         damped: Floats = damping(total + statistics[:, -1:], self.burstiness)
-        shapes: Floats = damped * super().shapes(statistics)
-        return shapes
+        return damped * super().shapes(statistics)
 
     def log_predictive(self, statistics: Floats, row: Row) -> Floats:
         """Return log p(x | cluster) without log h(x): the urn of damped counts.

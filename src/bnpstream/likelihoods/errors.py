@@ -2,8 +2,6 @@
 
 from typing import Self
 
-__all__ = ["RowError"]
-
 
 class RowError(ValueError):
     """A row that a model does not accept.

@@ -72,8 +72,7 @@ class Features:
     def _averaged(self, parts: Iterable[Floats]) -> Floats:
         """Return the mean over the stream of a quantity of each cluster."""
         weighted = (w * part for w, part in zip(self._clusters.weights, parts, strict=True))
-        total: Floats = sum(weighted, np.zeros(1))
-        return total
+        return sum(weighted, np.zeros(1))
 
     @cached_property
     def _spread(self) -> Floats:

@@ -92,12 +92,6 @@ def _fault_of(X: Any) -> str:
     return ""
 
 
-def stored_values(X: Any) -> NDArray[Any]:
-    """Return the stored values of a sparse matrix."""
-    values: NDArray[Any] = X.tocsr().data
-    return values
-
-
 def as_array(X: Any) -> Any:
     """Return a data frame's cells as an array; anything else unchanged."""
     frame = as_frame(X)
@@ -124,12 +118,9 @@ def as_rows(X: Any) -> Any:
     if all(kind.is_numeric() for kind in kinds):
         return frame.to_numpy()
     if all(kind == nw.Boolean for kind in kinds):
-        return as_labels(X) if _has_nulls(frame) else frame.to_numpy()
+        has_nulls = any(column.null_count() > 0 for column in frame.iter_columns())
+        return as_labels(X) if has_nulls else frame.to_numpy()
     return as_labels(X)
-
-
-def _has_nulls(frame: "nw.DataFrame[Any]") -> bool:
-    return any(column.null_count() > 0 for column in frame.iter_columns())
 
 
 def _guarded(X: Any) -> Any:
@@ -166,7 +157,9 @@ def columns_of(X: Any, columns: Any) -> Any:
             raise ValueError(
                 f"columns {wanted!r} are names, but X is not a data frame: give positions"
             )
-        matrix: Any = X if issparse(X) else np.asarray(X, dtype=_dtype(X))
+        # Lists of mixed rows would become strings.
+        dtype = None if isinstance(X, np.ndarray) else object
+        matrix: Any = X if issparse(X) else np.asarray(X, dtype=dtype)
         _check_positions(wanted, int(matrix.shape[1]))
         return matrix[:, wanted]
     known = frame.columns
@@ -238,8 +231,3 @@ def frame_of(columns: dict[str, list[Any]], to: str) -> Any:
             name=name,
         ) from error
     return getattr(library, make)(columns)
-
-
-def _dtype(X: Any) -> Any:
-    """Return object for lists of mixed rows, which NumPy would turn into strings."""
-    return None if isinstance(X, np.ndarray) else object

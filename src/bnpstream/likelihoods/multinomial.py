@@ -186,8 +186,7 @@ class DirichletMultinomial(WordLikelihood):
         coefficients.data = gammaln(counts.data + 1.0)
         log_base = gammaln(lengths + 1.0) - np.asarray(coefficients.sum(axis=1))
         statistics = csr_array((values, indices, indptr), shape=(n, n_words + 1))
-        found: Documents = self.batch_class(statistics, log_base)
-        return found
+        return self.batch_class(statistics, log_base)
 
     def kernel_parameters(
         self, n_statistics: int

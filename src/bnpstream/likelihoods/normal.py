@@ -78,5 +78,4 @@ class Normal(Centred):
 
 def log_gamma_ratio(x: Floats, d: float) -> Floats:
     """Return log Gamma(x + d) - log Gamma(x)."""
-    ratio: Floats = gammaln(x + d) - gammaln(x)
-    return ratio
+    return gammaln(x + d) - gammaln(x)

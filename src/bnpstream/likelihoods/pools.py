@@ -107,8 +107,7 @@ class Groups:
         at = some == home
         before[at] = plus(before[at], -np.ones(at.sum()), self._rows[k], paired=likelihood.paired)
         after = plus(before, np.ones(some.size), self._rows[k], paired=likelihood.paired)
-        gains: Floats = likelihood.log_marginal(after) - likelihood.log_marginal(before)
-        return gains
+        return likelihood.log_marginal(after) - likelihood.log_marginal(before)
 
     def move(self, k: int, group: int, sign: int) -> None:
         """Add cluster k to a group, or take it out."""

@@ -61,8 +61,7 @@ class ScaledGaussian(VectorLikelihood):
     @property
     def grid(self) -> Floats:
         """Return the precisions of rows, shape (G,)."""
-        grid: Floats = self.floor / self._width * STEPS
-        return grid
+        return self.floor / self._width * STEPS
 
     @property
     def base(self) -> Floats:
@@ -102,8 +101,7 @@ class ScaledGaussian(VectorLikelihood):
         variance = 1.0 / precisions + 1.0 / self.grid
         D = self.n_columns
         density = D * (LOG_2PI + np.log(variance)) + np.maximum(apart, 0.0) / variance
-        pairs: Floats = self.log_shares - 0.5 * density
-        return pairs
+        return self.log_shares - 0.5 * density
 
     def log_lengths(self, squares: Floats, precisions: Floats) -> Floats:
         """Return |eta|^2 / (2 precision) - D/2 log(precision) less that of an empty cluster."""
@@ -113,14 +111,12 @@ class ScaledGaussian(VectorLikelihood):
 
     def log_counts(self) -> Floats:
         """Return log pi_g + D/2 log(lambda_g / 2 pi)."""
-        counts: Floats = self.log_shares + 0.5 * self.n_columns * (np.log(self.grid) - LOG_2PI)
-        return counts
+        return self.log_shares + 0.5 * self.n_columns * (np.log(self.grid) - LOG_2PI)
 
     def posterior_mean(self, statistics: Floats) -> Floats:
         """Return the posterior mean of mu, shape (K, D)."""
         eta, precisions = self._parts(statistics)
-        means: Floats = self.centre + eta / precisions[:, None]
-        return means
+        return self.centre + eta / precisions[:, None]
 
     def sample(self, statistics: Floats, rng: np.random.Generator, **options: Any) -> Floats:
         """Draw one row from the posterior predictive of each cluster."""
@@ -128,8 +124,7 @@ class ScaledGaussian(VectorLikelihood):
         means, precisions = self.posterior_mean(statistics), self._parts(statistics)[1]
         g = rng.choice(STEPS.size, size=len(means), p=np.exp(self.log_shares))
         spread = np.sqrt(1.0 / precisions + 1.0 / self.grid[g])
-        drawn: Floats = means + spread[:, None] * rng.standard_normal(means.shape)
-        return drawn
+        return means + spread[:, None] * rng.standard_normal(means.shape)
 
     def kernel_parameters(self, n_statistics: int) -> Scales:
         """Return the parameters of the compiled score."""

@@ -79,8 +79,7 @@ def explained(present: csr_array, rows: NDArray[np.floating]) -> Floats:
 
 def _entropy(p: Floats) -> Floats:
     """Return -p log p - (1 - p) log(1 - p), in nats."""
-    found: Floats = entr(p) + entr(1.0 - p)
-    return found
+    return entr(p) + entr(1.0 - p)
 
 
 def telling_words(

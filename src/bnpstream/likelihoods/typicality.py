@@ -27,8 +27,7 @@ class Typicality(NamedTuple):
 
     def scores(self, log_evidence: Floats) -> Floats:
         """Return how typical each row is."""
-        scores: Floats = (log_evidence + self.offsets) / self.divisors
-        return scores
+        return (log_evidence + self.offsets) / self.divisors
 
 
 def of_rows(rows: Any) -> Typicality:
@@ -62,8 +61,7 @@ class Entries(NamedTuple):
     def log_orders(self) -> Floats:
         """Return log N! - sum_w log x_w! for each document."""
         factorials = row_sums(log_factorial(self.counts), self.ends)
-        orders: Floats = gammaln(row_sums(self.counts, self.ends) + 1.0) - factorials
-        return orders
+        return gammaln(row_sums(self.counts, self.ends) + 1.0) - factorials
 
     def typicality(self) -> Typicality:
         """Return typicality by the mean gain per token over knowing nothing.

@@ -162,8 +162,7 @@ def _ends(state: MixtureState, slots: Integers, places: Integers) -> Integers:
 def _indices(state: MixtureState, slots: Integers, places: Integers) -> Integers:
     """Return where a table of dense rows stores places."""
     away = state.n_statistics * (slots - np.arange(slots.size))
-    found: Integers = places + np.repeat(away, np.diff(_ends(state, slots, places)))
-    return found
+    return places + np.repeat(away, np.diff(_ends(state, slots, places)))
 
 
 def _by_row(

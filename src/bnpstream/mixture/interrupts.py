@@ -10,8 +10,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, ClassVar
 
-__all__ = ["deferred", "heed"]
-
 Handler = Callable[[int, FrameType | None], Any]
 
 

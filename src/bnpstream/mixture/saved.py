@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from bnpstream.likelihoods import Batch, Likelihood
 
-__all__ = ["MOST", "named", "require", "require_ends", "require_numbers", "rows_from"]
-
 Arrays = dict[str, NDArray[Any]]
 MOST = 2.0**53
 """More rows than there are; a double does not hold every larger whole number."""

@@ -299,6 +299,21 @@ class Prior(ABC):
         return -np.expm1(log_vacancy)
 
 
+def odds_of_seated(
+    self: Prior,
+    masses: Floats,
+    occupancy: Floats,
+    joint: Floats,
+    count: float,
+    auxiliary: float,
+) -> Floats:
+    """Return the terms of joint clusters minus those of the two (see `Prior.log_merge_odds`)."""
+    apart = self.log_seated(masses, occupancy, count, auxiliary).sum(axis=0)
+    together = self.log_seated(masses.sum(axis=0), joint, count, auxiliary)
+    odds: Floats = together - apart
+    return odds
+
+
 def conditional_sizes(masses: Floats, occupancy: Floats) -> Floats:
     """Return S_k / p_k, the mass given that the cluster exists: at least one, even if p_k = 0."""
     sizes = np.ones(np.broadcast_shapes(masses.shape, occupancy.shape))

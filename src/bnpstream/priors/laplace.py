@@ -74,8 +74,7 @@ class LaplaceExponent:
         phi: Complex = terms[..., -1]
         for term in range(TERMS - 2, -1, -1):
             phi = phi * away + terms[..., term]
-        turned: Complex = np.where(angle < 0.0, np.conj(phi), phi)
-        return turned
+        return np.where(angle < 0.0, np.conj(phi), phi)
 
     def _expand(self, points: NDArray[np.int_]) -> None:
         """Expand phi about the points GRID (a + i b)."""

@@ -17,6 +17,7 @@ from bnpstream.priors.base import (
     check_observations,
     conditional_sizes,
     log_normalized,
+    odds_of_seated,
 )
 from bnpstream.priors.expectation import expected_laplace_exponent
 from bnpstream.priors.partitions import set_partitions
@@ -136,14 +137,8 @@ class NormalizedRandomMeasure(Prior):
             v, weights = np.array([auxiliary]), np.ones(1)
         return log_normalized(self._unnormalised(masses, v, weights))
 
-    def log_merge_odds(
-        self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
-    ) -> Floats:
-        """Return log kappa_{S_i+S_j} - log kappa_{S_i} - log kappa_{S_j} at u, soft as in q(U)."""
-        apart = self.log_seated(masses, occupancy, count, auxiliary).sum(axis=0)
-        together = self.log_seated(masses.sum(axis=0), joint, count, auxiliary)
-        log_odds: Floats = together - apart
-        return log_odds
+    log_merge_odds = odds_of_seated
+    """log kappa_{S_i+S_j} - log kappa_{S_i} - log kappa_{S_j} at u, soft as in q(U)."""
 
     def log_seated(
         self, masses: Floats, occupancy: Floats, count: float, auxiliary: float

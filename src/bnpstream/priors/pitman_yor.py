@@ -15,6 +15,7 @@ from bnpstream.priors.base import (
     check_positive,
     conditional_sizes,
     discounted_log_weights,
+    odds_of_seated,
 )
 from bnpstream.priors.registry import name, register
 
@@ -64,14 +65,7 @@ class PitmanYor(Prior):
             masses, self.discount, self.concentration + self.discount * count
         )
 
-    def log_merge_odds(
-        self, masses: Floats, occupancy: Floats, joint: Floats, count: float, auxiliary: float
-    ) -> Floats:
-        """Return the prior log odds of a joint cluster (see `Prior.log_merge_odds`)."""
-        apart = self.log_seated(masses, occupancy, count, auxiliary).sum(axis=0)
-        together = self.log_seated(masses.sum(axis=0), joint, count, auxiliary)
-        log_odds: Floats = together - apart
-        return log_odds
+    log_merge_odds = odds_of_seated
 
     def log_seated(
         self, masses: Floats, occupancy: Floats, count: float, auxiliary: float

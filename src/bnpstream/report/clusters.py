@@ -98,9 +98,8 @@ def _panel(
 ) -> Panel:
     shares = np.divide(cluster.trend, lengths) if cluster.trend else np.zeros(0)
     columns = most_unusual(cluster)[:FEATURES] if run.kind == "columns" else []
-    image = against = None
+    image, against = ink(cluster.mean, run.image_shape), None
     if run.image_shape is not None and cluster.mean is not None and of_all is not None:
-        image = ink(cluster.mean, run.image_shape)
         against = difference(cluster.mean, of_all, run.image_shape)
     bare = run.kind == "columns" or image is not None
     likely, lifted = ([], []) if bare else (cluster.likely, cluster.lifted)

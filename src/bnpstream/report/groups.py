@@ -66,7 +66,4 @@ def groups_of(run: RunDescription) -> Groups | None:
 
 
 def _group(run: RunDescription, group: GroupDescription, parts: list[Group] | None = None) -> Group:
-    image = None
-    if run.image_shape is not None and group.mean is not None:
-        image = ink(group.mean, run.image_shape)
-    return Group(group, image, parts or [])
+    return Group(group, ink(group.mean, run.image_shape), parts or [])

@@ -28,12 +28,14 @@ def trend_path(shares: ArrayLike) -> str:
     """
     values = np.asarray(shares, dtype=float)
     tops = HEIGHT * (1 - values / max(values.max(initial=0.0), 1e-300))
-    steps = "".join(f"V{_short(top)}H{i}" for i, top in enumerate(tops, start=1))
+    steps = "".join(f"V{short(top)}H{i}" for i, top in enumerate(tops, start=1))
     return f"M0 {HEIGHT}{steps}V{HEIGHT}Z"
 
 
-def ink(mean: Sequence[float], shape: tuple[int, int]) -> str:
-    """Return an image as a data URI, in black; larger values are more opaque."""
+def ink(mean: Sequence[float] | None, shape: tuple[int, int] | None) -> str | None:
+    """Return an image as a data URI, in black; larger values are more opaque. None if unknown."""
+    if mean is None or shape is None:
+        return None
     values = shrink(np.asarray(mean, dtype=float).reshape(shape))
     low, high = min(0.0, float(values.min())), float(values.max())
     pixels = np.zeros((*values.shape, 4))
@@ -69,7 +71,8 @@ def shrink(image: NDArray[np.float64]) -> NDArray[np.float64]:
     return image
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Return a coordinate with one decimal, unless it is whole."""
     return f"{value:.1f}".removesuffix(".0")
 
 

@@ -41,9 +41,7 @@ def topic_rows(run: RunDescription) -> list[TopicRow]:
     listed = {cluster.id for cluster in run.clusters[:CLUSTERS]}
     rows = []
     for topic in run.topics[:LISTED]:
-        image = None
-        if run.image_shape is not None and topic.mean is not None:
-            image = ink(topic.mean, run.image_shape)
+        image = ink(topic.mean, run.image_shape)
         rows.append(
             TopicRow(
                 topic,

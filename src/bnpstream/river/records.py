@@ -217,11 +217,14 @@ class NumberRecords(Encoder):
 
     def save_rows(self, rows: Any, document: Document, arrays: Arrays) -> None:
         """Add records."""
-        document["records"] = _encoded(rows)
+        # Features need not be strings.
+        document["records"] = [
+            [[encode(name), encode(value)] for name, value in each.items()] for each in rows
+        ]
 
-    def load_rows(self, document: Document, arrays: Arrays) -> list[Numbers]:
+    def load_rows(self, document: Document, arrays: Arrays) -> list[Any]:
         """Return records."""
-        return _decoded(document["records"])
+        return [{decode(name): decode(x) for name, x in each} for each in document["records"]]
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add the columns, and the values of features that wait to become one."""
@@ -269,13 +272,7 @@ class AnyRecords(CountRecords):
         counted = all(map(_is_counted, first))
         return CountRecords() if counted else NumberRecords(self.values_needed)
 
-    def save_rows(self, rows: Any, document: Document, arrays: Arrays) -> None:
-        """Add records."""
-        document["records"] = _encoded(rows)
-
-    def load_rows(self, document: Document, arrays: Arrays) -> list[Record]:
-        """Return records."""
-        return _decoded(document["records"])
+    save_rows, load_rows = NumberRecords.save_rows, NumberRecords.load_rows
 
     def save_into(self, document: Document, arrays: Arrays) -> None:
         """Add what is known before the first records."""
@@ -305,12 +302,3 @@ def encoder_for(kind: Kind, prefix_rows: int) -> Encoder:
 def _is_counted(record: Record) -> bool:
     numbers = as_numbers(record).values()
     return all(number >= 0.0 and number.is_integer() for number in numbers)
-
-
-def _encoded(records: Sequence[Record]) -> list[Any]:
-    """Return records as JSON; features need not be strings."""
-    return [[[encode(name), encode(value)] for name, value in each.items()] for each in records]
-
-
-def _decoded(document: list[Any]) -> list[Any]:
-    return [{decode(name): decode(value) for name, value in each} for each in document]

@@ -66,10 +66,7 @@ class Exemplars:
 
     def join(self, id: int, found: list[Exemplar]) -> None:
         """Add exemplars of a cluster that were found elsewhere; keep the best."""
-        self._keep(id, [*self._best.get(id, []), *found])
-
-    def _keep(self, id: int, candidates: list[Exemplar]) -> None:
-        if candidates:
+        if candidates := [*self._best.get(id, []), *found]:
             self._best[id] = sorted(candidates, key=lambda one: (-one.score, one.record))[:KEPT]
 
     def follow(self, events: list[Event]) -> None:

@@ -39,14 +39,14 @@ def read_ahead(
     waiting: deque[Item] = deque()
     changed = threading.Condition()
     ended: list[BaseException | None] = []
-    stopped = False
+    stopped, most = False, AHEAD * batch_rows
 
     def work() -> None:
         error: BaseException | None = None
         try:
             for item in items:
                 with changed:
-                    changed.wait_for(lambda: stopped or _size(waiting) < AHEAD * batch_rows)
+                    changed.wait_for(lambda: stopped or sum(map(_records, waiting)) < most)
                     if stopped:
                         return
                     waiting.append(item)
@@ -80,10 +80,6 @@ def read_ahead(
         if stop is not None:
             stop()
             thread.join(PATIENCE)
-
-
-def _size(items: "deque[Item]") -> int:
-    return sum(_records(item) for item in items)
 
 
 def _records(item: Item) -> int:

@@ -170,7 +170,7 @@ def grid_search(
         seed, rows are held out at random, as in the paper: for a stream without drift, or a sorted
         one. The rows to learn from stay in order.
     n_jobs : int, optional
-        Points to try in parallel, in threads (`mapping.threads`). Results do not depend on it, to
+        Points to try in parallel, in threads (`parallel.threads`). Results do not depend on it, to
         the last bit.
     on_point : callable, optional
         Called with each point in order, the number done, and the number of all.
@@ -335,8 +335,7 @@ def _take(X: Any, chosen: NDArray[np.intp]) -> Any:
 def _n_tokens(model: Any, rows: Any) -> int | None:
     """Return the number of words in documents; None if rows are modelled as something else."""
     likelihood = getattr(model, "likelihood_", None)
-    found: int | None = None if likelihood is None else likelihood.n_tokens(rows)
-    return found
+    return None if likelihood is None else likelihood.n_tokens(rows)
 
 
 def _error_of_sum(values: Floats) -> float:

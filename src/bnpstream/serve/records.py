@@ -57,11 +57,9 @@ class JsonRecords:
             value = {fields.columns[0]: value}
         if type(value) is not dict:
             raise UnusableError("not a JSON object")
-        if value.keys().isdisjoint(fields.columns):
-            lacks = "none of the columns, such as" if self.schema.kind == "table" else "no field"
-            raise UnusableError(f"has {lacks} {fields.columns[0]!r}")
+        values = fields.values_of(value)
         id_ = None if fields.id in fields.columns else value.get(fields.id)
-        return fields.parse(id_, None, [value.get(name) for name in fields.columns])
+        return fields.parse(id_, None, values)
 
     def example(self) -> dict[str, Any]:
         """Return an example record."""

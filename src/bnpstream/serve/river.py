@@ -11,6 +11,7 @@ from bnpstream.mixture import Event
 from bnpstream.plots.events import count_events
 from bnpstream.report.charts import DRAWN
 from bnpstream.report.phrases import percent, whole, word
+from bnpstream.report.pictures import short
 from bnpstream.runs.description import RunDescription
 
 BANDS = 8
@@ -115,8 +116,8 @@ def _band(top: Floats, bottom: Floats) -> str:
     if len(top) == 1:
         top, bottom = np.repeat(top, 2), np.repeat(bottom, 2)
     xs = range(len(top))
-    there = [f"{x} {_short(y)}" for x, y in zip(xs, top, strict=True)]
-    back = [f"{x} {_short(y)}" for x, y in zip(reversed(xs), bottom[::-1], strict=True)]
+    there = [f"{x} {short(y)}" for x, y in zip(xs, top, strict=True)]
+    back = [f"{x} {short(y)}" for x, y in zip(reversed(xs), bottom[::-1], strict=True)]
     return f"M{'L'.join([*there, *back])}Z"
 
 
@@ -129,13 +130,9 @@ def _strips(ends: list[int], events: list[Event]) -> list[tuple[str, int, str]]:
         if own.sum() > 0:
             heights = STRIP * np.sqrt(own / own.max())
             bars = "".join(
-                f"M{i} {STRIP}v{_short(-height)}h.9v{_short(height)}z"
+                f"M{i} {STRIP}v{short(-height)}h.9v{short(height)}z"
                 for i, height in enumerate(heights)
                 if height > 0
             )
             strips.append((VERBS[kind], int(own.sum()), bars))
     return strips
-
-
-def _short(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")

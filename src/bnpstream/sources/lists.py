@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from bnpstream.sources.files.lines import read_lines, unexpected_line
 
-__all__ = ["read_labels", "read_vocabulary"]
-
 
 def read_vocabulary(path: str | PathLike[str]) -> list[str]:
     r"""Read the vocabulary of a docword file: one word per line, in the order of their ids.

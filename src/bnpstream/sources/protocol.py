@@ -6,8 +6,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from bnpstream.sources.records import Options, Records, Schema
 
-__all__ = ["JSON", "LostError", "Partition", "Source"]
-
 JSON = Any
 """A JSON value that only the source that made it interprets."""
 

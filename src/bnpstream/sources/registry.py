@@ -7,8 +7,6 @@ from bnpstream.sources.brokers.address import SCHEMES
 from bnpstream.sources.protocol import Source
 from bnpstream.sources.records import Options, Schema
 
-__all__ = ["GROUP", "open_source"]
-
 GROUP = "bnpstream.sources"
 """Entry points in this group are named by schemes, and open names such as ``scheme://...``.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -83,6 +83,11 @@ def open_own(path: Path, flags: int) -> int:
         raise RunError(
             f"{path}: is a link, and links in a run directory are not followed: remove it"
         ) from error
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Open a file of a run directory, new or not, to append to it."""
+    return os.fdopen(open_own(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
-from bnpstream.storage.files import RunError, disk_errors, intact, open_own, require_file
+from bnpstream.storage.files import RunError, disk_errors, intact, open_log, require_file
 
 ROTATE_BYTES = 1 << 24
 
@@ -49,10 +49,7 @@ class JsonLines:
         self.path, self.keep, self.rotate_bytes = path, keep, rotate_bytes
         self._cut(mark)
         self.segment, self._length = mark
-        self._file = self._opened()
-
-    def _opened(self) -> BinaryIO:
-        return os.fdopen(open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+        self._file = open_log(self.path)
 
     def _cut(self, mark: Mark) -> None:
         """Undo what was written after a checkpoint."""
@@ -69,7 +66,7 @@ class JsonLines:
                 f"{mark.length}: restore it from a copy, or start again with another --out"
             )
         if found > mark.length:
-            with self._opened() as file:
+            with open_log(self.path) as file:
                 os.truncate(file.fileno(), mark.length)
 
     def append(self, records: list[Any]) -> None:
@@ -91,7 +88,7 @@ class JsonLines:
         self._file.close()
         self.path.replace(segment_path(self.path, self.segment))
         self.segment, self._length = self.segment + 1, 0
-        self._file = self._opened()
+        self._file = open_log(self.path)
 
     def flush(self) -> None:
         """Let others read what was written; it may be lost in a crash."""

@@ -2,14 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from msgspec import convert
 
-from bnpstream.storage.files import disk_errors, intact, open_own, require_file, sync_folder
-
-__all__ = ["OrderLog", "Ordered"]
+from bnpstream.storage.files import disk_errors, intact, open_log, require_file, sync_folder
 
 
 class Ordered(NamedTuple):
@@ -45,14 +43,11 @@ class OrderLog:
                 with intact(one):
                     for line in _whole_lines(one):
                         self._add(convert(orjson.loads(line), Ordered))
-            self._file = self._opened()
+            self._file = open_log(self.path)
 
     @property
     def _before(self) -> Path:
         return self.path.with_name(f"{self.path.stem}.previous.jsonl")
-
-    def _opened(self) -> BinaryIO:
-        return os.fdopen(open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
     def _add(self, batch: Ordered) -> None:
         while self.batches and self.batches[-1].records >= batch.records:
@@ -74,7 +69,7 @@ class OrderLog:
         with disk_errors(self.path):
             self._file.close()
             self.path.replace(self._before)
-            self._file = self._opened()
+            self._file = open_log(self.path)
             sync_folder(self.path.parent)
         self.batches = [batch for batch in self.batches if batch.records >= records]
 

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,8 +57,7 @@ def write_tensors(path: Path, tensors: Tensors) -> None:
 
 def read_tensors(path: Path) -> Tensors:
     """Read arrays and document; MissingError or DamagedError if that fails."""
-    require_file(path)
-    try:
+    with _reading(path):
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -66,10 +67,6 @@ def read_tensors(path: Path) -> Tensors:
         text, expected = envelope["document"], envelope["sha256"]
         document: dict[str, Any] = json.loads(text)
         version = document.get("format")
-    except FileNotFoundError:
-        raise MissingError(f"{path}: no such file") from None
-    except (SafetensorError, OSError, *WRONG) as error:
-        raise DamagedError(f"{path}: is damaged: {error}") from error
     check_format(path, version)
     if expected != checksum(arrays, text):
         raise DamagedError(f"{path}: is damaged: the checksum does not match the contents")
@@ -78,16 +75,23 @@ def read_tensors(path: Path) -> Tensors:
 
 def read_document(path: Path) -> dict[str, Any]:
     """Read the document alone, quickly and unchecked, for watching a run."""
-    require_file(path)
-    try:
+    with _reading(path):
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
         document: dict[str, Any] = json.loads(json.loads(metadata["bnpstream"])["document"])
+    return document
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise MissingError or DamagedError if the code inside cannot read a file."""
+    require_file(path)
+    try:
+        yield
     except FileNotFoundError:
         raise MissingError(f"{path}: no such file") from None
     except (SafetensorError, OSError, *WRONG) as error:
         raise DamagedError(f"{path}: is damaged: {error}") from error
-    return document
 
 
 def check_format(path: Path, version: Any) -> None:

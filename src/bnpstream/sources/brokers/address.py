@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-__all__ = ["SCHEMES", "Address", "address_of"]
-
 SCHEMES = {
     "kafka": "kafka://HOST:PORT/TOPIC",
     "redis": "redis://HOST:PORT/STREAM",

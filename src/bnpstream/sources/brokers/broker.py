@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, Protocol
 from bnpstream.sources.brokers.address import Address
 from bnpstream.sources.protocol import JSON, LostError
 
-__all__ = ["Answer", "Bounds", "Broker", "DownError", "Message", "Outlet", "driver"]
-
 
 class DownError(LostError):
     """A broker does not answer; it may do so later."""
@@ -195,5 +193,4 @@ def driver(address: Address) -> Driver:
         raise ImportError(
             f"{address}: the package {package} is missing: pip install 'bnpstream[{extra}]'"
         ) from error
-    found: Any = import_module(f"bnpstream.sources.brokers.{module}")
-    return found  # type: ignore[no-any-return]
+    return import_module(f"bnpstream.sources.brokers.{module}")

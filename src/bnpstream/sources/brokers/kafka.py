@@ -14,8 +14,6 @@ from bnpstream.sources.brokers.address import Address
 from bnpstream.sources.brokers.broker import Answer, Bounds, Broker, DownError, Message, Outlet
 from bnpstream.sources.protocol import JSON, LostError
 
-__all__ = ["Answers", "Messages"]
-
 CONFIG = "BNPSTREAM_KAFKA_CONFIG"
 """Environment variable that names a file of librdkafka settings, such as credentials."""
 ANSWER_SECONDS = 5.0

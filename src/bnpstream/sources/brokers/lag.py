@@ -6,8 +6,6 @@ from typing import Any
 from bnpstream.sources.brokers.broker import Broker
 from bnpstream.sources.protocol import JSON
 
-__all__ = ["Lag"]
-
 SECONDS = 2.0
 """Seconds between two requests."""
 PATIENCE = 1.0

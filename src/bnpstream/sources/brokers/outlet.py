@@ -6,8 +6,6 @@ from bnpstream.sources.brokers.address import address_of
 from bnpstream.sources.brokers.broker import Answer, Outlet, driver
 from bnpstream.sources.brokers.patience import Patience
 
-__all__ = ["Sender", "open_sender"]
-
 
 class Sender:
     """Sends answers, and tries again if the broker does not answer.

@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from bnpstream.sources.brokers.broker import DownError
 
-__all__ = ["Patience"]
-
 T = TypeVar("T")
 
 SECONDS = 30.0

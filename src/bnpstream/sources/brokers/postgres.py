@@ -13,8 +13,6 @@ from bnpstream.sources.brokers.address import Address
 from bnpstream.sources.brokers.broker import Answer, Bounds, Broker, DownError, Message, Outlet
 from bnpstream.sources.protocol import JSON, LostError
 
-__all__ = ["Answers", "Messages"]
-
 T = TypeVar("T")
 
 ANSWER_SECONDS = 5
@@ -61,10 +59,7 @@ class _Link:
 
     def rows(self, query: Any, *values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        found: list[tuple[Any, ...]] = self.ask(
-            lambda: self.session.execute(query, values).fetchall()
-        )
-        return found
+        return self.ask(lambda: self.session.execute(query, values).fetchall())
 
     def close(self) -> None:
         """Disconnect."""

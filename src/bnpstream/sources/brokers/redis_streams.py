@@ -13,8 +13,6 @@ from bnpstream.sources.brokers.address import Address
 from bnpstream.sources.brokers.broker import Answer, Bounds, Broker, DownError, Message, Outlet
 from bnpstream.sources.protocol import JSON, LostError
 
-__all__ = ["Answers", "Messages"]
-
 T = TypeVar("T")
 
 FIRST = "0-0"

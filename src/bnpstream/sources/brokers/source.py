@@ -17,8 +17,6 @@ from bnpstream.sources.formats.record_reader import PEEKED_RECORDS
 from bnpstream.sources.protocol import JSON, LostError, Source
 from bnpstream.sources.records import Options, Records, Schema
 
-__all__ = ["BrokerSource", "Start", "open_broker"]
-
 Start = Literal["earliest", "latest"]
 POLL_SECONDS = 0.2
 """Seconds per request for more messages."""

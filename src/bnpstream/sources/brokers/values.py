@@ -14,8 +14,6 @@ from bnpstream.sources.formats.schemas import document_schema
 from bnpstream.sources.formats.text import TextParser
 from bnpstream.sources.records import Options, Place, Records, Schema, UnusableError
 
-__all__ = ["FORMATS", "Values", "schema_of_messages"]
-
 KEY, TIMESTAMP, HEADER = "@key", "@timestamp", "@header."
 
 

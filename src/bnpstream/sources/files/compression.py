@@ -6,8 +6,6 @@ from typing import Protocol
 
 import zstandard
 
-__all__ = ["Unpacker", "find_unpacker", "is_beginning"]
-
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SKIPPED = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
 """Skippable frames; pzstd writes one first."""

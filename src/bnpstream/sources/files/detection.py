@@ -16,8 +16,6 @@ from bnpstream.sources.files.lines import first_lines
 from bnpstream.sources.json_text import load_json
 from bnpstream.sources.options import Options
 
-__all__ = ["guess_delimiter", "guess_format"]
-
 HEAD_BYTES = 1 << 12
 PEEKED_LINES = 200
 DELIMITERS = "\t,;|"

@@ -9,8 +9,6 @@ from bnpstream.sources.files.byte_reader import BLOCK_BYTES, BYTE_ORDER_MARK, By
 from bnpstream.sources.files.position import Position, another_file, head_of, too_short
 from bnpstream.sources.records import BEGINNING, Reject, beginning
 
-__all__ = ["Block", "LineBlocks", "Lines", "first_lines", "read_lines", "unexpected_line"]
-
 _LOOK_BYTES = 16 * BLOCK_BYTES
 """Bytes of live input that are searched for a line."""
 

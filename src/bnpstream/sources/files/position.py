@@ -3,8 +3,6 @@
 import zlib
 from typing import Any, NamedTuple, Self
 
-__all__ = ["HEAD_BYTES", "Position", "another_file", "head_of", "too_short"]
-
 
 class Position(NamedTuple):
     """How far files have been read: all that is needed to continue from there."""

@@ -18,8 +18,6 @@ from bnpstream.sources.files.position import Position
 from bnpstream.sources.protocol import JSON, Partition, Source
 from bnpstream.sources.records import Lines, Options, Records, Schema
 
-__all__ = ["FORMATS", "FileSource", "Reader", "files_of", "open_files", "reader_class"]
-
 FORMATS = {
     "uci": "bnpstream.sources.formats.uci:DocwordReader",
     "lda-c": "bnpstream.sources.formats.lda_c:LdaCReader",

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-__all__ = ["UNREADABLE", "ArrayStream", "open_archive", "open_array"]
-
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 UNREADABLE = (
     EOFError,

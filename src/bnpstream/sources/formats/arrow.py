@@ -35,8 +35,6 @@ from bnpstream.sources.formats.schemas import schema_of_columns
 from bnpstream.sources.protocol import Partition
 from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
-__all__ = ["ArrowReader", "ParquetReader"]
-
 _FILE_MAGIC = b"ARROW1"
 _READ_ROWS = 1024
 """Rows of a row group unpacked at a time; fixed, so that damage always shows at the same row."""

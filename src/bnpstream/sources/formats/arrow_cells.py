@@ -12,18 +12,6 @@ from bnpstream.sources.formats.schemas import differs
 from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.records import UnusableError
 
-__all__ = [
-    "cells_of",
-    "checked",
-    "column_types",
-    "differing_columns",
-    "errors_named",
-    "pyarrow",
-    "times_of",
-    "usable",
-    "vector_length",
-]
-
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Ticks per second."""
 

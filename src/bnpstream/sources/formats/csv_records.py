@@ -10,8 +10,6 @@ from bnpstream.sources.files.lines import Lines, first_lines
 from bnpstream.sources.formats.record_reader import decode
 from bnpstream.sources.records import UnusableError
 
-__all__ = ["CsvLines", "cut_fields"]
-
 
 class CsvLines(Lines):
     """Iterates over the records of a CSV file; a header is handed over and left out.

@@ -25,8 +25,6 @@ from bnpstream.sources.formats.record_reader import PEEKED_RECORDS, LineReader, 
 from bnpstream.sources.formats.schemas import differs, schema_of_columns
 from bnpstream.sources.records import Options, Records, Schema, UnusableError
 
-__all__ = ["CsvReader", "TsvReader"]
-
 _MISSING = frozenset({"", "na", "nan", "null"})
 _NO_DELIMITERS = '"\r\n'
 MOST = 0.95
@@ -259,10 +257,6 @@ def _label_of(cell: str) -> str | None:
     return None if _is_missing(cell) else cell
 
 
-def _read_label(name: str, cell: str) -> str | None:
-    return _label_of(cell)
-
-
 def _number_or_text(cell: str) -> float | str:
     try:
         return float(cell)
@@ -273,6 +267,6 @@ def _number_or_text(cell: str) -> float | str:
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "number": _read_number,
     "truth": _read_truth,
-    "label": _read_label,
+    "label": lambda name, cell: _label_of(cell),
     "text": lambda name, cell: cell,
 }

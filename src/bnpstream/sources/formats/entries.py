@@ -16,8 +16,6 @@ from bnpstream.sources.formats.row_builder import Building
 from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import Options, Schema
 
-__all__ = ["EntryReader", "Header", "Wording"]
-
 MOST_EMPTY, MOST_EMPTY_PER_ENTRY = 10**6, 100
 """Empty rows allowed: at least this many, or this many per entry."""
 MOST_STRAYS = 1000

@@ -16,8 +16,6 @@ from bnpstream.sources.formats.rows import (
 from bnpstream.sources.formats.vectors import vector_of
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["Fields", "time_of"]
-
 
 class Fields:
     """Knows the meaning of each field of a record.
@@ -51,7 +49,7 @@ class Fields:
             # A text beside a vector is for people to read.
             self.columns = tuple(schema.fields[role] for role in roles)
             self.types = tuple(roles)
-        self._length = schema.n_features or 0
+        self._length, self._is_table = schema.n_features or 0, schema.kind == "table"
         self._check = None if has_typed_cells else CellTypes(self.columns, self.types).check
 
     @property
@@ -63,6 +61,13 @@ class Fields:
         if self._role != "text" or self.time is not None:
             return None
         return self.columns[0], self.id, {str, int} | (set() if self._needs_id else {NoneType})
+
+    def values_of(self, record: dict[str, Any]) -> list[Any]:
+        """Return the values of the row's fields, None if missing; UnusableError if all are."""
+        if record.keys().isdisjoint(self.columns):
+            lacks = "none of the columns, such as" if self._is_table else "no field"
+            raise UnusableError(f"has {lacks} {self.columns[0]!r}")
+        return [record.get(name) for name in self.columns]
 
     def parse(self, id_: Any, time: Any, values: list[Any]) -> Parsed:
         """Return the record with these values, None if missing.

@@ -31,8 +31,6 @@ from bnpstream.sources.formats.vectors import commonest_length
 from bnpstream.sources.json_text import load_json
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["JsonLinesReader", "JsonParser", "schema_of_objects", "sound_objects"]
-
 _TYPES = {
     int: "number",
     float: "number",
@@ -82,14 +80,9 @@ class JsonParser(LineParser):
     def parse(self, line: bytes) -> Parsed:
         """Return the record of a line."""
         record, fields = _load(line), self._fields
-        if record.keys().isdisjoint(fields.columns):
-            lacks = "none of the columns, such as" if self.schema.kind == "table" else "no field"
-            raise UnusableError(f"has {lacks} {fields.columns[0]!r}")
-        return fields.parse(
-            None if fields.id is None else record.get(fields.id),
-            None if fields.time is None else record.get(fields.time),
-            [record.get(name) for name in fields.columns],
-        )
+        values = fields.values_of(record)
+        id_ = None if fields.id is None else record.get(fields.id)
+        return fields.parse(id_, None if fields.time is None else record.get(fields.time), values)
 
 
 class JsonLinesReader(LineReader, JsonParser):
@@ -113,7 +106,7 @@ def schema_of_objects(records: list[dict[str, Any]], options: Options, input: In
 
     def differing(labels: list[str]) -> list[str]:
         columns = {name: [record.get(name) for record in records] for name in labels}
-        return [name for name in labels if differs(filter(_is_string, columns[name]))]
+        return [name for name in labels if differs(x for x in columns[name] if type(x) is str)]
 
     types = _column_types(records)
     return schema_of_columns("jsonl", types, options, input, differing, vector_length)
@@ -180,10 +173,6 @@ def sound_objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
         with suppress(UnusableError):
             records.append(_load(line))
     return records
-
-
-def _is_string(value: Any) -> bool:
-    return type(value) is str
 
 
 def _type_of(value: Any) -> str | None:

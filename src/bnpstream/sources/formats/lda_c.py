@@ -20,8 +20,6 @@ from bnpstream.sources.formats.pairs import MOST_COLUMNS, PairReader, Pairs
 from bnpstream.sources.formats.schemas import known_features, number_schema
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["LdaCReader", "read_lda_c"]
-
 # Eighteen digits always fit in int64.
 _LINE = re.compile(rb"[ \t\r]*([0-9]{1,18})(?:[ \t\r]+[0-9]{1,18}:[0-9]{1,18})*[ \t\r]*")
 _NO_LIMIT = 2**62

@@ -16,8 +16,6 @@ from bnpstream.sources.formats.entries import EntryReader, Header, Wording
 from bnpstream.sources.formats.numerals import BLANKS, fields_of, read_whole
 from bnpstream.sources.records import Options, Schema
 
-__all__ = ["MatrixMarketReader"]
-
 _BANNER = b"%%matrixmarket"
 _VALUES = {b"integer": COUNTS, b"real": REALS, b"pattern": ONES}
 _ENTRIES = {

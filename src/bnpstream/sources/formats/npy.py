@@ -21,8 +21,6 @@ from bnpstream.sources.formats.rows import LARGEST_SUM, TOO_LONG
 from bnpstream.sources.formats.schemas import MOST_VECTOR_COLUMNS, check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
-__all__ = ["NpyReader"]
-
 FIRST_ROWS = 1000
 """Rows that tell whether integers are word counts."""
 _CONVERT = "write it with numpy.save(path, matrix), one row per record"
@@ -76,7 +74,10 @@ class NpyReader(Reader):
         """Return the valid rows, and rejects for the others."""
         rows = np.array(self._matrix[first:until])
         is_counts = self.schema.kind == "counts"
-        faults = _faults_of_counts(rows) if is_counts else _faults_of_reals(rows)
+        if is_counts:
+            faults = _faults_of_counts(rows)
+        else:
+            faults = _faults(rows, ~np.isfinite(rows), "finite numbers")
         kept = [i for i in range(len(rows)) if i not in faults]
         numbers = [before + first + i for i in kept]
         return Records(
@@ -110,10 +111,6 @@ def _faults_of_counts(rows: NDArray[Any]) -> dict[int, str]:
     sums = rows.sum(axis=1, dtype=np.float64)  # also for uint64, before it becomes int64
     too_long = np.flatnonzero(sums >= LARGEST_SUM).tolist()
     return dict(sorted((dict.fromkeys(too_long, TOO_LONG) | faults).items()))
-
-
-def _faults_of_reals(rows: NDArray[Any]) -> dict[int, str]:
-    return _faults(rows, ~np.isfinite(rows), "finite numbers")
 
 
 def _faults(rows: NDArray[Any], wrong: NDArray[np.bool_], expected: str) -> dict[int, str]:

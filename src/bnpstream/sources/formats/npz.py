@@ -22,8 +22,6 @@ from bnpstream.sources.formats.rows import TOO_LONG, too_long
 from bnpstream.sources.formats.schemas import check_features, number_schema
 from bnpstream.sources.records import BEGINNING, Options, Records, Reject, Schema
 
-__all__ = ["NpzReader"]
-
 _CONVERT = "write it with scipy.sparse.save_npz(path, scipy.sparse.csr_array(matrix))"
 _READ_ROWS = 1024
 """Rows read at a time; fixed, so that damage shows at the same row whatever the batches."""

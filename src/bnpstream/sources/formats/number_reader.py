@@ -15,8 +15,6 @@ from bnpstream.sources.files.source import Reader
 from bnpstream.sources.formats.row_builder import Building
 from bnpstream.sources.records import Records
 
-__all__ = ["NumberReader"]
-
 _CAREFUL_LINES = 4
 """Irregular lines are rarely alone, and entering a loop costs as much as reading one by itself."""
 

@@ -6,8 +6,6 @@ from decimal import Decimal, InvalidOperation
 
 from bnpstream.kernels.text.digits import COUNTS, MOST_DIGITS, REALS
 
-__all__ = ["BLANKS", "fields_of", "read_value", "read_whole"]
-
 BLANKS = b" \t\r"
 """Characters between numbers, as in `kernels.text.digits.is_blank`; a line ends with LF."""
 _FIELD = re.compile(rb"[^%s]+" % BLANKS)

@@ -16,8 +16,6 @@ from bnpstream.sources.formats.number_reader import NumberReader
 from bnpstream.sources.formats.row_builder import Building
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["MOST_COLUMNS", "PairReader", "Pairs", "Survey"]
-
 MOST_COLUMNS = int(np.iinfo(np.int32).max)
 """Most columns while their number is unknown."""
 _SURVEY_ROWS = 4096

@@ -21,8 +21,6 @@ from bnpstream.sources.records import (
     beginning,
 )
 
-__all__ = ["PEEKED_RECORDS", "Gatherer", "LineParser", "LineReader", "Parsed", "decode"]
-
 PEEKED_RECORDS = 1000
 """Most records used to determine the schema."""
 

@@ -12,8 +12,6 @@ from bnpstream.sources.files.position import Position
 from bnpstream.sources.formats.rows import TOO_LONG, too_long
 from bnpstream.sources.records import Place, Records, Reject, beginning
 
-__all__ = ["Building"]
-
 _FIRST_ROOM = 1 << 12
 
 

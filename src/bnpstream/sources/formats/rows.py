@@ -13,17 +13,6 @@ from bnpstream.kernels.text.bags import Bags
 from bnpstream.sources.formats.tokenizer import HashedWords, TextCounter
 from bnpstream.sources.records import Schema, UnusableError
 
-__all__ = [
-    "CellTypes",
-    "DocumentRows",
-    "TextRows",
-    "counts_of",
-    "excerpt_of_counts",
-    "excerpt_of_text",
-    "gather_cells",
-    "too_long",
-]
-
 EXCERPT_CHARACTERS, EXCERPT_WORDS = 160, 20
 """Length of the excerpt of a document for people to read."""
 LARGEST_COUNT = 1 << 53

@@ -8,17 +8,6 @@ from bnpstream.sources.files.byte_reader import ByteReader
 from bnpstream.sources.lists import read_vocabulary
 from bnpstream.sources.records import Options, Schema
 
-__all__ = [
-    "MOST_VECTOR_COLUMNS",
-    "Input",
-    "check_features",
-    "differs",
-    "document_schema",
-    "known_features",
-    "number_schema",
-    "schema_of_columns",
-]
-
 CELL_TYPES = ("number", "truth", "label")
 _DEFAULT_COUNTS = ("counts", "words")
 MOST_TABLE_COLUMNS = 2000

@@ -18,8 +18,6 @@ from bnpstream.sources.formats.pairs import MOST_COLUMNS, PairReader, Pairs
 from bnpstream.sources.formats.schemas import known_features, number_schema
 from bnpstream.sources.records import Options, Schema, UnusableError
 
-__all__ = ["SvmlightReader"]
-
 _LEAD = re.compile(rb"[ \t\r]*[^ \t\r:#]+(?:[ \t\r]+qid:[0-9]{1,18}(?=[ \t\r]|\Z))?")
 _ID = re.compile(rb"[0-9]{1,18}")
 _FIRST_ID = "first id"

@@ -12,8 +12,6 @@ from bnpstream.sources.formats.record_reader import LineParser, LineReader, Pars
 from bnpstream.sources.formats.schemas import document_schema
 from bnpstream.sources.records import Options, Schema
 
-__all__ = ["TextParser", "TextReader"]
-
 
 class TextParser(LineParser):
     """Turns a line into a document."""

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from bnpstream.kernels.text.bags import Bags
 
-__all__ = ["HashedWords", "TextCounter", "count_words"]
-
 CACHED_WORDS = 1 << 20
 """Words remembered, about 100 MB; after that all are forgotten."""
 

@@ -20,8 +20,6 @@ from bnpstream.sources.formats.entries import EntryReader, Header, Wording
 from bnpstream.sources.formats.numerals import BLANKS, read_whole
 from bnpstream.sources.records import Options
 
-__all__ = ["DocwordReader", "iter_docword", "read_docword"]
-
 _HEADER = (("documents D", 1), ("words W", 1), ("entries NNZ", 0))
 # A header has three numbers, so memory stays bounded for a file without line ends.
 _HEADER_BYTES = 4096

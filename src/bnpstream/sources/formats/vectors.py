@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from bnpstream.sources.records import UnusableError
 
-__all__ = ["commonest_length", "gather_vectors", "vector_of"]
-
 _NUMBERS = frozenset({int, float})
 
 
