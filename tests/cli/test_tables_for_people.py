@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bnpstream.cli import app
-from commands import run
+from commands import run, run_json
 
 N_ROWS = 240
 COLOURS = ("red", "green", "blue")
@@ -62,3 +62,16 @@ def test_predict_counts_invalid_records_and_says_how_it_read_the_file(table, tmp
     assert message.count("other.csv, line") == 10
     assert "31 invalid records in all" in message
     assert "it was read as jsonl, like the records of the run: give --format" in message
+
+
+def test_one_topic_is_shown_with_all_its_clusters_and_typical_records(table):
+    folder, _ = table
+    whole = run_json("clusters", folder)
+    first = whole["topics"][0]
+    one = run_json("clusters", folder, "--topic", first["id"])
+    assert one["topics"] == [first]
+    assert one["clusters"] == [c for c in whole["clusters"] if c["topic"] == first["id"]]
+    shown = run("clusters", folder, "--topic", first["id"])
+    assert shown.count("%") == 1 + len(one["clusters"])
+    assert "record " in shown
+    assert "topic 999 does not exist" in run("clusters", folder, "--topic", 999, code=1)

@@ -118,6 +118,7 @@ def run_predict(
 def run_clusters(
     run: Path,
     id: int | None,
+    topic: int | None,
     top: int | None,
     per_topic: int | None,
     words: int,
@@ -127,10 +128,12 @@ def run_clusters(
     """Print topics, largest first, with their clusters."""
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
-    shown = found.topics[:top]
-    if per_topic is None and not as_json:
+    shown = [one for one in found.topics if topic in (None, one.id)][:top]
+    if not shown:
+        raise ValueError(f"topic {topic} does not exist; see bnpstream clusters and lineage")
+    if per_topic is None and topic is None and not as_json:
         per_topic = PER_TOPIC
-    listed = {id for topic in shown for id in topic.clusters[:per_topic]}
+    listed = {id for one in shown for id in one.clusters[:per_topic]}
     clusters = [cluster for cluster in found.clusters if cluster.id in listed]
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
@@ -144,7 +147,7 @@ def run_clusters(
             )
     if as_json:
         documents = [document_of(cluster, found.kind) for cluster in clusters]
-        topics = [document_of(topic, found.kind) for topic in shown]
+        topics = [document_of(one, found.kind) for one in shown]
         print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
@@ -155,7 +158,7 @@ def run_clusters(
         elif fitted.schema.has_nameless_columns:
             kind = "vectors"
         if coarse is None:
-            _print_all(found, shown, clusters, kind)
+            _print_all(found, shown, clusters, kind, is_one=topic is not None)
         else:
             _print_groups(found, top, kind)
 
@@ -183,8 +186,12 @@ def _print_all(
     topics: list[TopicDescription],
     clusters: list[ClusterDescription],
     kind: str,
+    *,
+    is_one: bool,
 ) -> None:
     title = f"{_count(len(found.topics), 'topic')}, {_count(found.n_clusters, 'cluster')}"
+    if is_one:
+        title = f"topic {topics[0].id}: {_count(len(topics[0].clusters), 'cluster')}"
     table = Table(title=title, title_justify="left")
     table.add_column("topic", no_wrap=True)
     for name in ("cluster", "weight", "size"):
@@ -201,7 +208,9 @@ def _print_all(
     console.print(table)
     if found.topics_found is not None:
         console.print(str(found.topics_found))
-    if len(topics) < len(found.topics):
+    if is_one:
+        _print_records(console, topics[0])
+    elif len(topics) < len(found.topics):
         rest = _count(len(found.topics) - len(topics), "smaller topic")
         console.print(f"{rest} not shown; see --top")
     hidden = sum(len(topic.clusters) for topic in topics) - len(clusters)
@@ -273,7 +282,12 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
                 escape(visible(feature.name)), f"{feature.value:.4g}", _number(feature.lift)
             )
         console.print(table)
-    for exemplar in cluster.exemplars:
+    _print_records(console, cluster)
+
+
+def _print_records(console: Page, one: ClusterDescription | TopicDescription) -> None:
+    """Print typical records."""
+    for exemplar in one.exemplars:
         told = visible(f"record {exemplar.id}: {exemplar.excerpt}")
         console.print(told, markup=False, highlight=False)
 

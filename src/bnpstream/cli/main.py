@@ -190,12 +190,15 @@ command(
     "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
     Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
+    Option(
+        "topic", int, "Show one topic, with all its clusters and typical records.", "all topics"
+    ),
     Option("top", int, "Number of topics to show, largest first.", "all", least=1),
     Option(
         "per_topic",
         int,
         "Number of clusters to show per topic, largest first.",
-        "3; all with --json",
+        "3; all with --topic or --json",
         least=1,
     ),
     Option("words", int, "Words or columns to show per cluster.", default=8, least=1),
