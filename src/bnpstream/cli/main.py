@@ -169,7 +169,7 @@ command(
     Option("label_field", str, "Field or column with the true label of the record.", "none"),
     o.COARSE,
     o.AS_JSON,
-    Source=o.named(o.SOURCE, "format"),
+    Source=o.FORMAT_OF_A_RUN,
 )
 command(
     "predict",
@@ -182,7 +182,7 @@ command(
     o.SOURCES,
     o.COARSE,
     o.AS_JSON,
-    Source=o.named(o.SOURCE, "format"),
+    Source=o.FORMAT_OF_A_RUN,
 )
 command(
     "clusters",
