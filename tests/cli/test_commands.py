@@ -389,7 +389,7 @@ def test_many_passes_and_a_zipped_source(tmp_path):
         (("--prior", "dp", "--tilt", "3"), "--tilt: the prior dp has no tilt"),
         (("--alpha", "0.1"), "--alpha needs a fixed vocabulary"),
         (("--likelihood", "poisson"), "--likelihood needs a fixed vocabulary"),
-        (("--hash-bits", "8", "--passes", "3", "--revisit", "9"), "give one"),
+        (("--hash-bits", "8", "--passes", "3", "--revisit", "9"), "give only one"),
         (("--format", "nope"), "unknown format 'nope'"),
         (("--new-cluster-threshold", "2"), "new_cluster_threshold"),
     ],

@@ -33,6 +33,7 @@ def test_demos_print_tables_and_write_reports(tmp_path):
     for part in ("clusters, largest first", "chosen by hand", "NMI", "rows/s", "nats"):
         assert part in digits
     assert "data:image/png" in (out / "report.html").read_text()
+    assert sum("%" in line.split("│")[2] for line in text.splitlines() if "│" in line) <= 15
     assert "weight" in run("clusters", out / "run")
 
 

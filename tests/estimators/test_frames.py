@@ -226,3 +226,9 @@ def test_a_likelihood_of_other_statistics_cannot_take_over(other, message):
     model.set_params(likelihood=base)
     assert bits(model.state_) == before
     assert model.predict(REAL[:, :2]).shape == (30,)
+
+
+def test_cells_that_are_no_labels_are_named():
+    rows = pd.DataFrame({"size": [1.0, 2.0, 3.0], "tags": [["a"], ["b"], []]})
+    with pytest.raises(ValueError, match="row 0, column 1 has a list: give numbers, booleans or"):
+        StreamingMixture(engine="reference").fit(rows)

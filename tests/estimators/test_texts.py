@@ -173,6 +173,8 @@ def test_texts_and_columns_are_not_mixed_up():
     rows, table = texts(50), np.ones((4, 3))
     with pytest.raises(ValueError, match="likelihood is 'gaussian'"):
         StreamingMixture(likelihood="gaussian").fit(rows)
+    with pytest.raises(ValueError, match=r"give its column of texts, such as X\['title'\]"):
+        DocumentMixture().fit(pd.DataFrame({"title": rows}))
     with pytest.raises(ValueError, match="X is a matrix of numbers"):
         StreamingMixture(engine="reference", prefix_rows=20).fit(rows).predict(table)
     fitted = StreamingMixture(engine="reference").fit(np.random.default_rng(1).normal(size=(9, 3)))

@@ -9,11 +9,13 @@ pytest.importorskip("starlette", reason="starlette is missing: pip install 'bnps
 from bnpstream.runs.options import OptionError
 from bnpstream.runs.overview import Run
 from bnpstream.runs.score import predict, source_for
-from bnpstream.serve.api import MOST_ROWS
+from bnpstream.serve.api import MOST_ROWS, Answers, RefusedError
 from bnpstream.serve.app import ServeOptions
 from bnpstream.serve.guard import MOST_BYTES
 from bnpstream.serve.records import JsonRecords
+from bnpstream.serve.watch import Watch
 from bnpstream.sources import Schema
+from commands import run as command
 from serving import fit, password, serving, text_records, wait_for, write_lines
 
 
@@ -201,3 +203,22 @@ def test_records_of_any_run_can_be_sent_as_json(schema, value, shape):
     assert shape is None or records.rows.shape == shape
     example = JsonRecords(schema).example()
     assert not JsonRecords(schema).records([example]).rejects
+
+
+def test_refusals_say_what_to_do(served, run):
+    status, _, data = served.ask("/learn", {"records": []})
+    assert (status, json.loads(data)["error"]) == (
+        404,
+        "nothing here: needs bnpstream serve --learn",
+    )
+    assert b"/openapi.json" in served.ask("/nothing")[2]
+    message = command("serve", run, "--port", served.port, code=1)
+    assert f"--port {served.port}: cannot listen on 127.0.0.1: try another" in message
+
+
+def test_a_server_without_a_checkpoint_says_so(run):
+    answers = Answers(Watch(run))  # it has not looked yet
+    with pytest.raises(RefusedError) as refused:
+        answers.snapshot()
+    assert b"the checkpoint is being loaded: try again later" in refused.value.response.body
+    answers.close()

@@ -1,5 +1,6 @@
 """Readers of a run directory see what its writer does, and never stand in its way."""
 
+import os
 import threading
 import time
 
@@ -11,6 +12,7 @@ from bnpstream.runs.options import Pace
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
 from bnpstream.serve.watch import Watch
+from bnpstream.storage.directory import checkpoint_path
 from bnpstream.storage.files import locked, writer_of
 from bnpstream.storage.logs import JsonLines, Tail
 from serving import fit, text_records, wait_for, write_lines
@@ -156,3 +158,13 @@ def test_a_lag_that_changes_is_no_learning(tmp_path):
         write_lines(trace, [traced(5, 60.0, lag={"news/0": 0}), traced(5, lag={"news/0": 7})])
         watch.look()
         assert (watch.now.state, watch.now.lag) == ("quiet", {"news/0": 7})
+
+
+def test_a_second_checkpoint_is_loaded_at_once_and_later_ones_in_turn(tmp_path):
+    source = write_lines(tmp_path / "feed.jsonl", text_records(0, 120))
+    watch = Watch(fit(source, tmp_path / "run"))
+    found = []
+    for i in range(3):
+        os.utime(checkpoint_path(watch.folder), (i, i))
+        found.append(watch.load())
+    assert found == [True, True, False]

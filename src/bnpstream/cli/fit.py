@@ -27,7 +27,7 @@ from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import PART_ROWS, STALENESS
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.runs.understanding import told, understood, warnings_of
+from bnpstream.runs.understanding import plain_family, told, understood, warnings_of
 from bnpstream.sources import Options, Records
 from bnpstream.sources.brokers.broker import Answer as SentAnswer
 from bnpstream.storage import is_run
@@ -331,9 +331,8 @@ def _print(summary: dict[str, Any], feed: Feed) -> None:
         say(f"and {summary['topics'] - len(summary['largest_topics']):,} smaller topics")
     if feed.n_rows > 0 and feed.model.topics_found is not None:
         say(str(feed.model.topics_found))
-    if summary["columns"] is not None:
-        columns = [f"{name} ({kind})" for name, kind in summary["columns"].items()]
-        say(f"columns: {', '.join(columns)}")
+    if schema.kind == "table" and feed.n_rows > 0:
+        say(f"family: {plain_family(feed.model.posterior.model.likelihood)}")
     if summary["learnt"]:
         learnt = [f"{name.replace('_', ' ')} {x:.4g}" for name, x in summary["learnt"].items()]
         say(f"learnt: {', '.join(learnt)}")

@@ -35,6 +35,9 @@ TITLES = 2
 PER_TOPIC = 3
 """Clusters per topic in the table, by default."""
 
+REJECTS = 10
+"""Invalid records that predict names; the others are counted."""
+
 
 def _opened(folder: Path, coarse: int | None) -> Run:
     """Return a run, with its clusters merged into `coarse` groups if given."""
@@ -90,7 +93,7 @@ def run_predict(
     given, n_found, n_rejects = source_for(fitted, source or ["-"], format=format), 0, 0
     for records, found in predict(fitted, given):
         n_found, n_rejects = n_found + len(found), n_rejects + len(records.rejects)
-        for reject in records.rejects:
+        for reject in records.rejects[: max(REJECTS + len(records.rejects) - n_rejects, 0)]:
             say(f"{reject.place}: {reject.reason}", err=True)
         for one in found:
             if as_json:
@@ -103,13 +106,19 @@ def run_predict(
                 shares = f"{one.probability:.4f}\t{one.novelty:.4f}\t{quantile}"
                 say(f"{one.record}\t{id}\t{place}\t{one.topic}\t{shares}")
     sys.stdout.flush()
+    if n_rejects > REJECTS:
+        say(f"{n_rejects:,} invalid records in all", err=True)
     if n_rejects > 0 and n_found == 0:
-        raise ValueError(f"{given}: no valid records")
+        raise ValueError(
+            f"{given}: no valid records; it was read as {given.schema.format}, like the records of "
+            "the run: give --format if it is something else"
+        )
 
 
 def run_clusters(
     run: Path,
     id: int | None,
+    topic: int | None,
     top: int | None,
     per_topic: int | None,
     words: int,
@@ -119,10 +128,12 @@ def run_clusters(
     """Print topics, largest first, with their clusters."""
     fitted = _opened(run, coarse)
     found = fitted.describe(n_features=words)
-    shown = found.topics[:top]
-    if per_topic is None and not as_json:
+    shown = [one for one in found.topics if topic in (None, one.id)][:top]
+    if not shown:
+        raise ValueError(f"topic {topic} does not exist; see bnpstream clusters and lineage")
+    if per_topic is None and topic is None and not as_json:
         per_topic = PER_TOPIC
-    listed = {id for topic in shown for id in topic.clusters[:per_topic]}
+    listed = {id for one in shown for id in one.clusters[:per_topic]}
     clusters = [cluster for cluster in found.clusters if cluster.id in listed]
     if id is not None:
         clusters = [cluster for cluster in found.clusters if cluster.id == id]
@@ -136,7 +147,7 @@ def run_clusters(
             )
     if as_json:
         documents = [document_of(cluster, found.kind) for cluster in clusters]
-        topics = [document_of(topic, found.kind) for topic in shown]
+        topics = [document_of(one, found.kind) for one in shown]
         print_json(documents[0] if id is not None else {"topics": topics, "clusters": documents})
     elif id is not None:
         _print_one(clusters[0], found.kind)
@@ -146,7 +157,28 @@ def run_clusters(
             kind = "titles"
         elif fitted.schema.has_nameless_columns:
             kind = "vectors"
-        _print_all(found, shown, clusters, kind)
+        if coarse is None:
+            _print_all(found, shown, clusters, kind, is_one=topic is not None)
+        else:
+            _print_groups(found, top, kind)
+
+
+def _print_groups(found: RunDescription, top: int | None, kind: str) -> None:
+    """Print groups of clusters, which may be larger than topics."""
+    console, table = Page(), Table(title=f"clusters merged into {len(found.clusters)} groups")
+    table.title_justify = "left"
+    for name in ("group", "clusters", "weight", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for head in _shown(kind):
+        table.add_column(head, ratio=1)
+    for group in found.clusters[:top]:
+        table.add_row(str(group.id), f"{group.n_merged:,}", *_cells(group, kind))
+    console.print(table)
+    if found.topics_found is not None:
+        console.print(str(found.topics_found))
+    if len(found.clusters[:top]) < len(found.clusters):
+        rest = _count(len(found.clusters) - len(found.clusters[:top]), "smaller group")
+        console.print(f"{rest} not shown; see --top")
 
 
 def _print_all(
@@ -154,8 +186,12 @@ def _print_all(
     topics: list[TopicDescription],
     clusters: list[ClusterDescription],
     kind: str,
+    *,
+    is_one: bool,
 ) -> None:
     title = f"{_count(len(found.topics), 'topic')}, {_count(found.n_clusters, 'cluster')}"
+    if is_one:
+        title = f"topic {topics[0].id}: {_count(len(topics[0].clusters), 'cluster')}"
     table = Table(title=title, title_justify="left")
     table.add_column("topic", no_wrap=True)
     for name in ("cluster", "weight", "size"):
@@ -172,7 +208,9 @@ def _print_all(
     console.print(table)
     if found.topics_found is not None:
         console.print(str(found.topics_found))
-    if len(topics) < len(found.topics):
+    if is_one:
+        _print_records(console, topics[0])
+    elif len(topics) < len(found.topics):
         rest = _count(len(found.topics) - len(topics), "smaller topic")
         console.print(f"{rest} not shown; see --top")
     hidden = sum(len(topic.clusters) for topic in topics) - len(clusters)
@@ -187,10 +225,10 @@ def _count(n: int, noun: str) -> str:
 
 
 def _shown(kind: str) -> tuple[str, ...]:
-    """Return the lists in the table; the likeliest words of any cluster would be "the of to"."""
+    """Return the list in the table: what sets a cluster apart; one cluster shows both lists."""
     if kind in ("titles", "vectors"):
         return ("typical records",)
-    return HEADS[1][:1] if kind == "words" else HEADS[0]
+    return ("distinctive",) if kind == "words" else ("most unusual",)
 
 
 def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[str]:
@@ -203,8 +241,7 @@ def _cells(one: ClusterDescription | TopicDescription, kind: str) -> Iterator[st
     if kind == "vectors":
         yield escape(", ".join(visible(str(typical.id)) for typical in one.exemplars))
         return
-    for _, features in zip(_shown(kind), _lists(one, kind), strict=False):
-        yield _features(features, kind)
+    yield _features(one.lifted, kind)
 
 
 def _lists(
@@ -218,8 +255,13 @@ def _lists(
 def _features(features: list[Feature], kind: str) -> str:
     if kind == "words":
         return escape(" ".join(visible(feature.name) for feature in features))
-    means = (f"{visible(feature.name)} {feature.value:.3g}" for feature in features)
+    means = (f"{visible(feature.name)} {_number(feature.value)}" for feature in features)
     return escape(", ".join(means))
+
+
+def _number(value: float) -> str:
+    """Return a number with three digits, or all those before the point."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
 def _print_one(cluster: ClusterDescription, kind: str) -> None:
@@ -237,10 +279,15 @@ def _print_one(cluster: ClusterDescription, kind: str) -> None:
             table.add_column(head, justify="right")
         for feature in features:
             table.add_row(
-                escape(visible(feature.name)), f"{feature.value:.4g}", f"{feature.lift:.3g}"
+                escape(visible(feature.name)), f"{feature.value:.4g}", _number(feature.lift)
             )
         console.print(table)
-    for exemplar in cluster.exemplars:
+    _print_records(console, cluster)
+
+
+def _print_records(console: Page, one: ClusterDescription | TopicDescription) -> None:
+    """Print typical records."""
+    for exemplar in one.exemplars:
         told = visible(f"record {exemplar.id}: {exemplar.excerpt}")
         console.print(told, markup=False, highlight=False)
 
@@ -274,7 +321,7 @@ def run_lineage(run: Path, id: int | None, as_json: bool) -> None:
         heirs = [] if event.into is None else [event.into, *event.others]
         into = f" into {' and '.join(map(str, heirs))}" if heirs else ""
         level = "topic " if event.level == "topic" else ""
-        what = f"{event.kind} of {level}{event.id}{into} ({event.mass:.2f})"
+        what = f"{event.kind} of {level}{event.id}{into} ({event.mass:,.1f} rows)"
         say(f"row {event.n_observations:,}: {what}")
 
 

@@ -169,7 +169,7 @@ command(
     Option("label_field", str, "Field or column with the true label of the record.", "none"),
     o.COARSE,
     o.AS_JSON,
-    Source=o.named(o.SOURCE, "format"),
+    Source=o.FORMAT_OF_A_RUN,
 )
 command(
     "predict",
@@ -182,7 +182,7 @@ command(
     o.SOURCES,
     o.COARSE,
     o.AS_JSON,
-    Source=o.named(o.SOURCE, "format"),
+    Source=o.FORMAT_OF_A_RUN,
 )
 command(
     "clusters",
@@ -190,12 +190,15 @@ command(
     "List the topics of a run and their clusters: weight, size, words, typical records.",
     o.RUN,
     Option("id", int, "Show one cluster in detail, with typical records.", "all clusters"),
+    Option(
+        "topic", int, "Show one topic, with all its clusters and typical records.", "all topics"
+    ),
     Option("top", int, "Number of topics to show, largest first.", "all", least=1),
     Option(
         "per_topic",
         int,
         "Number of clusters to show per topic, largest first.",
-        "3; all with --json",
+        "3; all with --topic or --json",
         least=1,
     ),
     Option("words", int, "Words or columns to show per cluster.", default=8, least=1),

@@ -111,6 +111,7 @@ CONFIG = Option(
 )
 MODEL = options_of(ModelOptions)
 SOURCE = options_of(SourceOptions)
+FORMAT_OF_A_RUN = tuple(one._replace(shown="that of the run") for one in named(SOURCE, "format"))
 FOLLOW = (
     switch("follow", "At the end of the file or topic, wait for more (like tail -f)."),
     Option(

@@ -24,7 +24,7 @@ def run_serve(
         read_config(run)  # reports errors
     service = Service(run, options)
     server = Server(service, lambda address: _tell(run, address))
-    with suppress(KeyboardInterrupt):  # the usual end
+    with suppress(KeyboardInterrupt, SystemExit):  # the usual end; no free port
         server.run()
     if not server.started:
         raise OSError(f"--port {port}: cannot listen on {host}: try another, or 0 for a free one")

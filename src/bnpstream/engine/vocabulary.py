@@ -101,6 +101,11 @@ class GrowingVocabulary(Encoder):
 
     def _counted(self, rows: Any) -> Sequence[Words]:
         """Return documents as word counts; texts are split into words first."""
+        if hasattr(rows, "columns"):
+            raise ValueError(
+                "X is a data frame, but rows must be documents: give its column of texts, such as "
+                f"X[{rows.columns[0]!r}]"
+            )
         if getattr(rows, "ndim", 1) == 2 and rows.dtype.kind in "biufc":
             raise ValueError(
                 "X is a matrix of numbers, but rows must be documents: texts, lists of words or "

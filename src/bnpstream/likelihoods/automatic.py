@@ -185,7 +185,10 @@ def _kind(cells: list[Any]) -> str:
 
 
 def _check_numbers(labels: NDArray[np.object_]) -> None:
-    """Raise ValueError if a number among labels is too large to be squared and summed."""
+    """Raise ValueError for cells that are no labels, and numbers too large to square and sum."""
     for (row, column), cell in np.ndenumerate(labels):
+        if isinstance(cell, dict | list | set | np.ndarray):
+            kind = type(cell).__name__
+            raise RowError(row, f"column {column} has a {kind}: give numbers, booleans or labels")
         if isinstance(cell, Real) and not abs(float(cell)) <= LARGEST:
             raise RowError(row, f"column {column} is {cell}: numbers must be up to {LARGEST:g}")

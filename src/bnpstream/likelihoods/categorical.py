@@ -19,6 +19,7 @@ from bnpstream.likelihoods.cells import (
     no_options,
     require_positive,
 )
+from bnpstream.likelihoods.features import OTHER
 from bnpstream.likelihoods.frames import as_labels
 from bnpstream.likelihoods.registry import register
 
@@ -159,7 +160,7 @@ class Categorical(ColumnLikelihood):
         return [
             f"{name} = {level}"
             for name, levels in zip(names, self.levels or (), strict=True)
-            for level in [*levels, "other"]
+            for level in [*levels, OTHER]
         ]
 
     def blocks(self) -> list[Block]:

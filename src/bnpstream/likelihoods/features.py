@@ -12,6 +12,8 @@ from bnpstream.likelihoods.telling import Telling
 
 NAMED_BY = 3
 """Features in a label."""
+OTHER = "other"
+"""Stands for all labels that the first rows did not have."""
 TOP_BLOCK = 64
 """Values per block in the search for the largest."""
 
@@ -84,7 +86,14 @@ class Features:
         """Return the first n columns, and the n that are farthest from the stream's."""
         mean = self._clusters.mean(k)
         lift = (mean - self._overall) / self._spread
-        return self._described(mean, lift, np.arange(mean.size)[:n], _top(np.abs(lift), n))
+        # Before any row, every cluster has some probability of an unknown label.
+        tells = ~self._is_other | (mean >= 0.5)
+        telling = _top(np.where(tells, np.abs(lift), -1.0), n)
+        return self._described(mean, lift, np.arange(mean.size)[:n], telling[tells[telling]])
+
+    @cached_property
+    def _is_other(self) -> NDArray[np.bool_]:
+        return np.array([name.endswith(f" = {OTHER}") for name in self._names])
 
     def _described(
         self, mean: Floats, lift: Floats, likely: NDArray[np.integer], lifted: NDArray[np.integer]

@@ -17,7 +17,11 @@ class OptionError(ValueError):
 class ModelOptions:
     """Options of a model; None stands for the default."""
 
-    prior: str | None = option("Prior over partitions: dp, nig, ngg, stable or py.", "dp")
+    prior: str | None = option(
+        "Prior over partitions: dp (Dirichlet process), py (Pitman-Yor), nig (normalized inverse "
+        "Gaussian), ngg (normalized generalized gamma) or stable (normalized stable).",
+        "dp",
+    )
     concentration: float | None = option(
         "Concentration a; larger values give more clusters.", "learnt"
     )
@@ -53,16 +57,19 @@ class ModelOptions:
         "Passes over all rows (EP); more than one keeps all rows in memory.", "1", least=1
     )
     revisit: int | None = option("Keep this many recent rows and revisit them.", "0", least=0)
-    revisits: int | None = option("How often to revisit each of these rows.", "1", least=1)
+    revisits: int | None = option("Number of times to revisit each of these rows.", "1", least=1)
     merge_threshold: float | None = option(
-        "Merge two clusters when the log odds in favour exceed this.",
+        "Merge two clusters if the log odds in favour of merging exceed this.",
         "0 with several passes, else no merges",
     )
     split_threshold: float | None = option(
-        "Split a revisited cluster when the log odds in favour exceed this.", "no splits", least=0
+        "Split a revisited cluster if the log odds in favour of splitting exceed this.",
+        "no splits",
+        least=0,
     )
     max_clusters: int | None = option(
-        "Largest number of clusters; at the limit, those that cost least are merged or retired.",
+        "Largest number of clusters; at the limit, those that the model can best do without are "
+        "merged or retired.",
         "no limit",
         least=2,
     )

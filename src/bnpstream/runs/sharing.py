@@ -45,7 +45,8 @@ class SharingOptions:
     """Options about dividing a run."""
 
     staleness: int | None = option(
-        "Preceding blocks (--jobs) or partitions (--dask) that a worker may start without.",
+        "Number of preceding blocks (--jobs) or partitions (--dask) that a worker need not wait "
+        "for.",
         "1",
         least=0,
     )

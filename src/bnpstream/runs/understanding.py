@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bnpstream.likelihoods import Likelihood
+from bnpstream.likelihoods import Likelihood, Product
 from bnpstream.sources import Schema
 from bnpstream.sources.formats.schemas import DIFFERS
 
@@ -12,6 +12,7 @@ _PLAIN = {
     "Automatic": "chosen by the first rows",
     "VocabularyLikelihood": "multinomial over a growing vocabulary",
 }
+_TYPES = {"truth": "boolean"}
 _ROLES = ("text", "counts", "vector", "id", "time")
 
 
@@ -47,7 +48,7 @@ def told(found: dict[str, Any]) -> str:
     elif found["n_features"] is not None:
         parts[0] += f" of {found['n_features']:,} columns"
     if found["columns"] is not None:
-        names = [f"{name} ({type_})" for name, type_ in found["columns"].items()]
+        names = [f"{name} ({_TYPES.get(type_, type_)})" for name, type_ in found["columns"].items()]
         parts[0] += f": {_listed(names)}"
     parts += [f"{role} in {name}" for role, name in found["fields"].items()]
     if found["left_out"]:
@@ -56,11 +57,26 @@ def told(found: dict[str, Any]) -> str:
     return "; ".join([*parts, f"family: {family}"])
 
 
+def plain_family(likelihood: Likelihood) -> str:
+    """Return the family that was chosen for a table, for people.
+
+    Examples
+    --------
+    >>> from bnpstream.likelihoods import Bernoulli, DiagonalGaussian
+    >>> plain_family(Product([("a", DiagonalGaussian(), [0]), ("b", Bernoulli(), [1])]))
+    'DiagonalGaussian, Bernoulli'
+    """
+    families = (
+        [part[1] for part in likelihood.parts] if isinstance(likelihood, Product) else [likelihood]
+    )
+    return ", ".join(type(family).__name__ for family in families)
+
+
 def warnings_of(found: dict[str, Any]) -> list[str]:
     """Return warnings about unused columns that look like labels."""
     return [
-        f"column {name!r} is left out, as {DIFFERS}: give --text-field or --id-field {name}, or "
-        "name it in --columns"
+        f"column {name!r} is left out, as {DIFFERS}. If it holds the texts to cluster, give "
+        f"--text-field {name}; if it is the id, --id-field {name}; to use it as it is, --columns"
         for name, reason in found["left_out"].items()
         if reason == DIFFERS
     ]

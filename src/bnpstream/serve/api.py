@@ -60,7 +60,8 @@ class Answers:
     def snapshot(self) -> Snapshot:
         """Return the last checkpoint; 503 if there is none yet."""
         if self._watch.snapshot is None:
-            raise RefusedError(503, f"{self._watch.problem}: try again later")
+            reason = self._watch.problem or "the checkpoint is being loaded"
+            raise RefusedError(503, f"{reason}: try again later")
         return self._watch.snapshot
 
     def clusters(self, request: Request) -> Response:

@@ -42,6 +42,8 @@ ACK_SECONDS = 0.2
 """Seconds between two looks for a checkpoint that a request waits for."""
 SHOWN_BIRTHS = 20
 """Most new clusters reported to a page at a time."""
+UNLESS = {"/predict": "--api", "/novelty": "--api", "/learn": "--learn"}
+"""Options that paths need."""
 TYPES = {"style.css": "text/css", "script.js": "text/javascript"}
 
 
@@ -272,7 +274,12 @@ class Service:
 
 async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = problem(error.status_code, str(error.detail))
+    message = str(error.detail)
+    if error.status_code == 404:
+        option = UNLESS.get(request.url.path)
+        message = f"needs bnpstream serve {option}" if option else "see /openapi.json"
+        message = f"nothing here: {message}"
+    response = problem(error.status_code, message)
     response.headers.update(error.headers or {})
     return response
 

@@ -281,7 +281,8 @@ class Watch:
             self.problem = str(error)
             self._load_after = time.monotonic() + (time.monotonic() - began) / SHARE_OF_LOADING
             return False
+        if self.snapshot is not None:  # the first one takes longer: modules are imported
+            self._load_after = time.monotonic() + (time.monotonic() - began) / SHARE_OF_LOADING
         self.snapshot, self.problem = Snapshot(run, about, version, status.st_mtime), ""
-        self._load_after = time.monotonic() + (time.monotonic() - began) / SHARE_OF_LOADING
         self.now = self._now()
         return True

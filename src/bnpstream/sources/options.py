@@ -15,7 +15,9 @@ class Options:
         "guessed from name and content",
     )
     vocab: str | None = option(
-        "Vocabulary file, one word per line: the columns of counts, or the words of texts.", "none"
+        "File with one word per line: names of the columns of counts, or the words of texts to "
+        "count; others are ignored.",
+        "none",
     )
     n_features: int | None = option(
         "Number of columns, if the format does not say.", "taken from the data", least=1

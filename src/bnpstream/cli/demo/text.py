@@ -21,6 +21,8 @@ from bnpstream.runs.score import predict, source_for
 
 WORDS = 5
 """Words per topic."""
+SHOWN = 15
+"""Topics in the table."""
 
 
 def run_text(out: Path, console: Console, as_json: bool) -> None:
@@ -86,11 +88,14 @@ def _print(result: dict[str, Any], console: Console) -> None:
     table.add_column("share", justify="right")
     table.add_column("distinctive words")
     table.add_column("mostly from")
-    for topic in result["topics"]:
+    for topic in result["topics"][:SHOWN]:
         origin = "" if topic["module"] is None else f"{topic['module']} {topic['module_share']:.0%}"
         words = escape(", ".join(topic["words"]))
         table.add_row(str(topic["id"]), f"{topic['share']:.2%}", words, origin)
     console.print(table)
+    n_smaller = result["n_topics"] - SHOWN
+    if n_smaller > 0:
+        console.print(f"and {n_smaller} smaller topics: see the report")
     evidence = f"{result['log_evidence_per_row']:.4g} nats, one-step-ahead prediction"
     summary = Table(show_header=False, box=None)
     summary.add_row("agreement of topics with modules", f"NMI {result['topic_nmi']:.3f}")

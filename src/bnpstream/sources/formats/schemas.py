@@ -136,7 +136,7 @@ def _vector_schema(
     if length is None:
         raise ValueError(
             f"{file.path}: none of the first records has an array of numbers {fields['vector']!r}: "
-            "name the field that has one, or give the length of the arrays as n_features"
+            "name the field that has one; if it appears later, give its length by n_features"
         )
     return replace(
         number_schema(name, file, length, options, is_real=True, most=MOST_VECTOR_COLUMNS),
