@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import traceback
+import warnings
 from contextlib import ExitStack, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -42,8 +43,13 @@ def command(name, *options):
     return [sys.executable, "-m", "bnpstream", name, *map(str, options)]
 
 
+def started(*words, **pipes):
+    """Return a command that begins in an interpreter of its own."""
+    return subprocess.Popen(command(*words), **pipes)
+
+
 def forked(name, *options, **pipes):
-    """Return a command that begins at once, as a `subprocess.Popen`."""
+    """Return a command that begins at once, as a `subprocess.Popen`; it must use no threads."""
     _imported()
     return fork(partial(app, [name, *map(str, options)], prog_name="bnpstream"), **pipes)
 
@@ -71,6 +77,9 @@ def end_with(work):
     gc.freeze()  # files of the tests are closed once
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    warnings.resetwarnings()  # as an interpreter begins: in tests they are errors
+    for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", kind)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
     code = 1
     try:
@@ -84,7 +93,7 @@ def end_with(work):
         os._exit(int(code or 0))
 
 
-def run_to_end(words, seed, *, stdin=None, stdout=None, most_kills=3, longest=0.0):
+def run_to_end(words, seed, *, stdin=None, stdout=None, most_kills=3, longest=6.0, begin=forked):
     """Run a command, kill it at random moments, and start it again until it has ended by itself.
 
     Return how often it was killed.
@@ -93,7 +102,7 @@ def run_to_end(words, seed, *, stdin=None, stdout=None, most_kills=3, longest=0.
     kills = 0
     while True:
         with ExitStack() as files:
-            process = forked(
+            process = begin(
                 *words,
                 stdin=None if stdin is None else files.enter_context(stdin.open("rb")),
                 stdout=None if stdout is None else files.enter_context(stdout.open("ab")),

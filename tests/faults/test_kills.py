@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from killing import assert_same_run, read_answers, run_to_end, write_feed
+from killing import assert_same_run, read_answers, run_to_end, started, write_feed
 
 from commands import run
 
@@ -52,7 +52,7 @@ def expected_stream(undisturbed, model):
     if ("stream", model) not in done:
         out, answers = folder / f"stream-{model}", folder / f"stream-{model}.jsonl"
         words = ("stream", *MODELS[model], *OFTEN, "--out")
-        run(*words, folder / f"before-{model}", stdin=feed.read_bytes())
+        run("fit", feed, *words[1:], folder / f"before-stream-{model}")
         seconds = timed((*words, out), stdin=feed, stdout=answers)
         done["stream", model] = (out, answers, seconds)
     return done["stream", model]
@@ -95,10 +95,9 @@ def test_fit_by_threads_survives_kills(undisturbed, tmp_path):
     _, feed, _, _ = undisturbed
     one, two = tmp_path / "one", tmp_path / "two"
     words = ("fit", feed, *THREADS, *OFTEN, "--out")
-    run(*words, tmp_path / "before")
-    seconds = timed((*words, one))
+    run(*words, one)
     options = ("--resume", "--jobs", "2")
-    assert run_to_end((*words, two, *options), seed=1, longest=seconds) > 0
+    assert run_to_end((*words, two, *options), seed=1, begin=started) > 0
     assert_same_run(two, one)
 
 
