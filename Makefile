@@ -2,6 +2,8 @@
 # others what development needs too.
 PYTHON ?= python3
 BIN := .venv/bin
+# Some machines forbid it: then every process compiles all of the package's Python again.
+export PYTHONDONTWRITEBYTECODE :=
 RUNTIME := .venv/.runtime
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready

@@ -1,5 +1,6 @@
 """Blocks of rows absorbed side by side by threads: `staleness`, `block_rows`, `learn_threads`."""
 
+import os
 import re
 import signal
 import threading
@@ -342,3 +343,15 @@ def test_an_interrupt_waits_for_the_end_of_a_sweep(words, monkeypatch):
 def test_what_cannot_be_is_refused(settings, said, words):
     with pytest.raises(ValueError, match=said):
         plain(**settings).fit(words[:300])
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own(words):
+    expected, child = bits(plain().fit(words[:N]).state_), os.fork()
+    if child == 0:
+        signal.alarm(300)
+        try:
+            os._exit(bits(plain().fit(words[:N]).state_) != expected)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

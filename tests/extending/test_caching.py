@@ -4,12 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from numba import config
 
 import bnpstream
+from bnpstream.kernels.jit.cache import LoopFile
+from bnpstream.kernels.jit.turns import Turn
 
 pytestmark = pytest.mark.skipif(
     bool(config.DISABLE_JIT), reason="nothing is compiled, so nothing is kept"
@@ -46,8 +49,8 @@ def package(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, package):
-    """Return a function that runs code in a process of its own and returns what it prints."""
+def begin(tmp_path, package):
+    """Return a function that runs code in a process of its own, which it returns."""
     (tmp_path / "loops.py").write_text(LOOPS)
     environment = {
         **os.environ,
@@ -56,13 +59,24 @@ def run(tmp_path, package):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
-    def run(code):
+    def begin(code):
         script = tmp_path / "script.py"
         script.write_text(f"from loops import *\n{code}\n")
-        command = [sys.executable, str(script)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
+        command, pipe = [sys.executable, str(script)], subprocess.PIPE
+        return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+    return begin
+
+
+@pytest.fixture
+def run(begin):
+    """Return a function that runs code in a process of its own and returns what it prints."""
+
+    def run(code):
+        process = begin(code)
+        printed, complaints = process.communicate()
+        assert process.returncode == 0, complaints
+        return [tuple(map(float, line.split())) for line in printed.splitlines()]
 
     return run
 
@@ -97,3 +111,36 @@ def test_classes_of_a_script_leave_nothing_behind(run, tmp_path):
     code = THEIRS.format(more=1.0) + "show(Parameters(0.25))"
     assert run(code) == run(code) == [(1.25, 0)]
     assert not list((tmp_path / "cache").rglob("loops*.nb?"))
+
+
+def test_a_process_waits_for_one_that_compiles_the_same_loop(begin, run, tmp_path):
+    kind = "typeof(SymmetricDirichletMultinomial(0.5, 0.0, 1.0))"
+    asked = begin(f"from numba import typeof\nprint(first_alpha._cache._turn(({kind},)))")
+    path, turn = Path(asked.communicate()[0].strip()), Turn()
+    assert run(OURS) == [(0.5, 0)]
+    path.parent.rename(tmp_path / "compiled")
+    path.parent.mkdir()
+    turn.take(path)  # as the process that compiles
+    ready = "import numba; numba.njit(lambda: 0)(); print('begun', flush=True)"
+    process = begin(f"{ready}\n{OURS}")
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(1.0)
+    shutil.copytree(tmp_path / "compiled", path.parent, dirs_exist_ok=True)
+    turn.end(path)
+    assert process.communicate()[0] == "0.5 1\n"
+
+
+def test_an_index_names_no_code_that_was_there_before(tmp_path, monkeypatch):
+    """A process may end, or another one read, between the two files that it writes."""
+    before = LoopFile(str(tmp_path), "loop", "before an edit")
+    before.save("floats", "code of before")
+    assert before.load("floats") == "code of before"
+
+    def end(*arguments):
+        raise OSError("the disk is full")
+
+    after = LoopFile(str(tmp_path), "loop", "after it")
+    monkeypatch.setattr(after, "_save_data", end)
+    with pytest.raises(OSError, match="full"):
+        after.save("floats", "code of after")
+    assert after.load("floats") is None

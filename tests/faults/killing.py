@@ -1,13 +1,20 @@
 """Real processes of the command line that are killed at random moments and started again."""
 
+import gc
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+import traceback
+import warnings
+from contextlib import ExitStack, suppress
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from bnpstream.cli import app
 from bnpstream.storage import read_tensors
 
 TIMES = ("seconds", "marks")
@@ -36,7 +43,57 @@ def command(name, *options):
     return [sys.executable, "-m", "bnpstream", name, *map(str, options)]
 
 
-def run_to_end(arguments, seed, *, stdin=None, stdout=None, most_kills=3, longest=6.0):
+def started(*words, **pipes):
+    """Return a command that begins in an interpreter of its own."""
+    return subprocess.Popen(command(*words), **pipes)
+
+
+def forked(name, *options, **pipes):
+    """Return a command that begins at once, as a `subprocess.Popen`; it must use no threads."""
+    _imported()
+    return fork(partial(app, [name, *map(str, options)], prog_name="bnpstream"), **pipes)
+
+
+@cache
+def _imported():
+    """Let this process import what commands import, and load their loops."""
+    with TemporaryDirectory() as name:
+        feed = Path(name, "feed.jsonl")
+        write_feed(feed, 60, seed=0)
+        with suppress(SystemExit):
+            app(["fit", str(feed), "--out", str(Path(name, "run")), "--quiet"])
+
+
+def fork(work, **pipes):
+    """Return a fork of this process that does some work.
+
+    Its code is what the work returns or exits with. It never comes to what Popen would execute.
+    """
+    return subprocess.Popen(["fork"], preexec_fn=partial(end_with, work), **pipes)
+
+
+def end_with(work):
+    """Do some work, and be nothing else of what this process was."""
+    gc.freeze()  # files of the tests are closed once
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    warnings.resetwarnings()  # as an interpreter begins: in tests they are errors
+    for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", kind)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
+    code = 1
+    try:
+        code = work()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(int(code or 0))
+
+
+def run_to_end(words, seed, *, stdin=None, stdout=None, most_kills=3, longest=6.0, begin=forked):
     """Run a command, kill it at random moments, and start it again until it has ended by itself.
 
     Return how often it was killed.
@@ -45,8 +102,8 @@ def run_to_end(arguments, seed, *, stdin=None, stdout=None, most_kills=3, longes
     kills = 0
     while True:
         with ExitStack() as files:
-            process = subprocess.Popen(
-                arguments,
+            process = begin(
+                *words,
                 stdin=None if stdin is None else files.enter_context(stdin.open("rb")),
                 stdout=None if stdout is None else files.enter_context(stdout.open("ab")),
                 stderr=subprocess.PIPE,

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from killing import command, write_feed
+from killing import forked, write_feed
 
 from bnpstream.datasets import find
 from bnpstream.storage import read_checkpoint
@@ -33,7 +33,9 @@ def disk(tmp_path):
 
 
 def run(*arguments):
-    return subprocess.run(command(*arguments), capture_output=True, timeout=300)
+    process = forked(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(disk, tmp_path):

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from killing import command, run_to_end, write_feed
+from killing import command, forked, run_to_end, write_feed
 
 from bnpstream.storage import read_tensors
 
@@ -14,10 +14,11 @@ SOON = 300.0
 """Seconds in which a process must do what it is asked to: loops may have to be compiled first."""
 
 
-def start(*arguments, stdin=subprocess.PIPE):
-    return subprocess.Popen(
-        command(*arguments), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+
+def start(*arguments):
+    return forked(*arguments, **PIPES)
 
 
 def wait_for(condition):
@@ -47,7 +48,7 @@ def test_fit_that_follows_a_file_stops_with_a_checkpoint(tmp_path, number):
     assert process.returncode == 130, errors
     assert b"interrupted" in output
     assert not read_tensors(out / "state.safetensors").document["finished"]
-    run_to_end(command("fit", "--out", out, "--resume"), seed=0, most_kills=0)
+    run_to_end(("fit", "--out", out, "--resume"), seed=0, most_kills=0)
     assert read_tensors(out / "state.safetensors").document["rows"] == 131
 
 
@@ -91,7 +92,8 @@ def test_stream_closes_cleanly_when_nobody_reads_on(tmp_path):
     feed = tmp_path / "feed.jsonl"
     write_feed(feed, 3000, seed=1)
     with feed.open("rb") as stdin:
-        process = start("stream", "--batch-rows", "16", stdin=stdin)
+        words = command("stream", "--batch-rows", "16")  # whose end is an interpreter's own
+        process = subprocess.Popen(words, **PIPES | {"stdin": stdin})
     process.stdout.readline()
     process.stdout.close()
     errors = process.stderr.read().decode()
@@ -107,11 +109,10 @@ def test_a_second_process_is_kept_out(tmp_path):
     process.stdin.write(text(0) + b"\n")
     process.stdin.flush()
     process.stdout.readline()
-    other = subprocess.run(
-        command("stream", "--out", out, "--resume"), input=b"", capture_output=True, timeout=SOON
-    )
+    other = start("stream", "--out", out, "--resume")
+    _, errors = other.communicate(b"", timeout=SOON)
     assert other.returncode == 1
-    assert f"another process (number {process.pid}) is writing" in other.stderr.decode()
+    assert f"another process (number {process.pid}) is writing" in errors.decode()
     process.stdin.close()
     assert process.wait(SOON) == 0
     process.stdout.close()

@@ -192,6 +192,16 @@ def filled(n: int, value: float | bool) -> NDArray[Any]:
     return found
 
 
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a view for compiled loops, which would be compiled again for rows that may be written.
+
+    Rows of other processes, and of files that are mapped, may not be.
+    """
+    seen = values.view()
+    seen.flags.writeable = False
+    return seen
+
+
 def _plain(values: Any) -> Floats:
     """Return float64 for compiled loops: contiguous and writable; copied if necessary."""
     return np.require(values, np.float64, ["C", "W"])

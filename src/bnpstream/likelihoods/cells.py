@@ -14,7 +14,7 @@ from bnpstream.kernels.cells.columns import Cells, Columns, Derived
 from bnpstream.kernels.cells.rows import add_up, derive_all
 from bnpstream.kernels.statistics.table import Table
 from bnpstream.likelihoods.base import Draw, InputTraits, Likelihood, Score
-from bnpstream.likelihoods.batch import Batch, Row, filled
+from bnpstream.likelihoods.batch import Batch, Row, filled, read_only
 from bnpstream.likelihoods.errors import RowError
 from bnpstream.likelihoods.frames import as_array, check_table
 
@@ -188,7 +188,8 @@ class CellBatch(Batch):
         """Return the arrays for compiled loops."""
         cells, n, weights = self.cells, len(self.log_base), self.weights
         complete = filled(n, True) if all_numbers(cells) else (cells == cells).all(axis=1)
-        return Cells(cells, complete, self.log_base, filled(n, 1.0) if weights is None else weights)
+        weights = filled(n, 1.0) if weights is None else weights
+        return Cells(read_only(cells), complete, self.log_base, weights)
 
 
 class ColumnLikelihood(Likelihood):

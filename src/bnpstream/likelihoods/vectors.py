@@ -17,7 +17,7 @@ from bnpstream.kernels.vectors.families import LEVELS, SCALES
 from bnpstream.kernels.vectors.rows import update_all
 from bnpstream.kernels.vectors.screen import LINES, LOGGED, Lengths, Vectors
 from bnpstream.likelihoods.base import Likelihood
-from bnpstream.likelihoods.batch import Batch, Row, filled
+from bnpstream.likelihoods.batch import Batch, Row, filled, read_only
 from bnpstream.likelihoods.cells import (
     LARGEST,
     WrongWidthError,
@@ -139,7 +139,7 @@ class VectorBatch(Batch):
     @cached_property
     def kernel_rows(self) -> Vectors:
         """Return the arrays for compiled loops."""
-        return Vectors(self.values, self.factors, self.log_base, self.row_weights)
+        return Vectors(read_only(self.values), self.factors, self.log_base, self.row_weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ class VocabularyLikelihood(WordLikelihood):
         capacity: int,
         given: Floats | None = None,
     ) -> None:
-        self.vocabulary, self.base, self.total = vocabulary, base, base.A
+        self.vocabulary, self.base, self.total = vocabulary, base, float(base.A)
         alphas = np.empty(0) if given is None else given
         # All alphas of the first `capacity` words lie between these.
         least = float(alphas.min(initial=base.alpha(capacity, 1)))

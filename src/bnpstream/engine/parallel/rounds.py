@@ -9,6 +9,7 @@ Before the first round, as many rows as a block has are absorbed one after the o
 clusters are born there.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
@@ -258,6 +259,9 @@ def _cut(parts: list[Batch], size: int) -> Iterator[list[Batch]]:
 @cache
 def _runners() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MOST_RUNNERS, thread_name_prefix="bnpstream-round")
+
+
+os.register_at_fork(after_in_child=_runners.cache_clear)  # a fork has none of the threads
 
 
 def to_the_end(work: Callable[[], T]) -> tuple[T, BaseException | None]:

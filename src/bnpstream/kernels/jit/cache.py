@@ -13,9 +13,10 @@ marked with all files of the kernels, and one with another mark is not looked in
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from bnpstream.kernels.jit.dispatch import SOURCES
+from bnpstream.kernels.jit.turns import Turn, alone
 
 HERE = __name__.partition(".")[0]
 KEPT: list[Any] = []
 """Functions whose compiled loops are kept on disk; none without a compiler."""
+TURN = Turn()
 
 
 @cache
@@ -44,6 +47,18 @@ class LoopFile(IndexDataCacheFile):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._version = kernels_mark()
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep a loop, its code first: what an index names is never the code of another loop.
+
+        Processes that keep several loops of one function at once would give them the same name.
+        """
+        with alone(Path(f"{self._index_path}.lock")):
+            loops = self._load_index()
+            names = map(self._data_name, count(1))
+            name = loops.get(key) or next(name for name in names if name not in loops.values())
+            self._save_data(name, data)
+            self._save_index({**loops, key: name})
 
 
 class LoopCache(FunctionCache):
@@ -74,11 +89,26 @@ class LoopCache(FunctionCache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         with self._turned_to(sig):
-            return super()._load_overload(sig, target_context)
+            found = super()._load_overload(sig, target_context)
+            if found is None and self._enabled:
+                with suppress(OSError):
+                    self._impl.locator.ensure_cache_path()
+                    TURN.take(self._turn(sig))
+                found = super()._load_overload(sig, target_context)  # by another process meanwhile
+                if found is not None:
+                    TURN.end(self._turn(sig))
+            return found
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         with self._turned_to(sig):
             super()._save_overload(sig, data)
+            if self._enabled:
+                TURN.end(self._turn(sig))
+
+    def _turn(self, sig: Any) -> Path:
+        """Return the file that is locked while a loop for a signature is compiled."""
+        digest = sha256(repr(sig).encode()).hexdigest()[:16]
+        return Path(self._cache_path, f"{self._impl.filename_base}.{digest}.turn")
 
     @contextmanager
     def _turned_to(self, sig: Any) -> Iterator[None]:
