@@ -83,11 +83,12 @@ def steps(settings: Any) -> list[Step]:
     extra = {PLAIN: 0, MOVES: settings.n_moves, ANNEALED: settings.n_annealed}
     return [
         step
+        for prior in settings.sampled
         for way in WAYS
         for step in each(
             mix,
             way=way,
-            prior=list(PRIORS),
+            prior=prior,
             chain=list(range(settings.n_chains)),
             n_rows=settings.n_rows,
             n_sweeps=settings.n_sweeps,
@@ -106,8 +107,8 @@ def report(found: Results, show: Show) -> list[Claim]:
         MOVES: f"{settings.n_moves} splits or merges before each",
         ANNEALED: f"after {settings.n_annealed} annealed",
     }
-    for prior, name in NAMES.items():
-        reached = {}
+    for prior in settings.sampled:
+        name, reached = NAMES[prior], {}
         plain = found.values(mix, "seconds", way=PLAIN, prior=prior).mean()
         for way in WAYS:
             kept = {key: found.values(mix, key, way=way, prior=prior).astype(float) for key in KEYS}

@@ -23,6 +23,8 @@ class Settings:
     n_splits: int
     n_orders: int
     n_epochs: int
+    sampled: tuple[str, ...]
+    """Priors of the chains."""
     n_chains: int
     n_sweeps: int
     n_annealed: int
@@ -35,6 +37,7 @@ FULL = Settings(
     n_splits=10,
     n_orders=10,
     n_epochs=5,
+    sampled=("dp", "nig"),
     n_chains=4,
     n_sweeps=215,
     n_annealed=250,
@@ -46,6 +49,7 @@ SMALL = Settings(
     n_splits=2,
     n_orders=2,
     n_epochs=2,
+    sampled=("dp",),
     n_chains=2,
     n_sweeps=6,
     n_annealed=6,

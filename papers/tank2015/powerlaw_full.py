@@ -34,11 +34,11 @@ class Settings:
 
 FULL = Settings(
     scale=1.0,
-    n_orders=10,
-    n_marks=5,
+    n_orders=6,
+    n_marks=3,
     exponents=(1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0, 3.25, 3.5),
     epsilons=(0.05, 0.1, 0.25, 0.5, 0.75),
-    words=(50, 100, 200),
+    words=(50, 200),
     lengths=(25, 50, 100),
     n_repeats=3,
     n_sweeps=30,
