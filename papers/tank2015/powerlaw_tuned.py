@@ -12,7 +12,7 @@ from bnpstream.priors import Prior
 from tank2015.differences import ahead, signed, text_of
 from tank2015.modelling import labelled_log_predictive, mixture, thin, watched
 from tank2015.parts import POWERLAW_ALPHA, powerlaw_parts
-from tank2015.showing import Claim, Show, spread
+from tank2015.showing import WHOLE, Claim, Show, spread
 from tank2015.steps import Found, Results, Step, each, mean_and_error
 
 ORDER = 1000
@@ -146,7 +146,7 @@ def _draw(found: Results, ends: Any, show: Show) -> None:
         best: dict[float, float] = {}
         for point, value in zip(weighed["points"], weighed["evidence"], strict=True):
             best[point["strength"]] = max(value, best.get(point["strength"], -np.inf))
-        colour, line = STYLES.get(name, ("#d55e00", "-"))
+        colour, line = STYLES.get(name, ("#000000", "-"))
         if len(best) > 1:
             left.plot(*zip(*best.items(), strict=True), color=colour, linestyle=line, label=name)
     left.set(xscale="log", xlabel="strength", ylabel="evidence,\nnats per document")
@@ -155,6 +155,7 @@ def _draw(found: Results, ends: Any, show: Show) -> None:
         lead = (ends[name, "log_predictive"] - ends["DP", "log_predictive"]).mean(axis=0)
         right.plot(marks, lead, color=colour, linestyle=line, label=name)
     stream_axes(right, marks[-1])
+    right.xaxis.set_major_formatter(WHOLE)
     right.set(xlabel="documents streamed", ylabel="held out, ahead of DP,\nnats per document")
     handles, labels = right.get_legend_handles_labels()
     dp = left.get_legend_handles_labels()
