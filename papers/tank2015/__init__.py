@@ -4,6 +4,6 @@ Every experiment is a module with ``FULL`` and ``SMALL`` settings, ``steps(setti
 what has to be computed, and ``report(found, show)``, which makes figures, tables and claims of it.
 """
 
-from tank2015.running import EXPERIMENTS, reproduce
+from tank2015.running import EXPERIMENTS, LONG, reproduce
 
-__all__ = ["EXPERIMENTS", "reproduce"]
+__all__ = ["EXPERIMENTS", "LONG", "reproduce"]

@@ -96,10 +96,6 @@ def _claims(possible: dict[str, list[float]], numbers: Any, means: Any) -> list[
         for stream, prior in settings
     }
 
-    def falls(key: str, *streams: str) -> bool:
-        chosen = [ends[setting] for setting in ends if setting[0] in (streams or STREAMS)]
-        return all(means[least][key][0] > means[most][key][0] for least, most in chosen)
-
     def said(key: str, digits: int) -> str:
         return "; ".join(
             f"{STREAMS[stream]}, {prior}, epsilon {least[2]} to {most[2]}: "
@@ -124,11 +120,15 @@ def _claims(possible: dict[str, list[float]], numbers: Any, means: Any) -> list[
         f"{STREAMS[stream]}, {prior}: {text_of(cost)}" for (stream, prior), cost in costs.items()
     )
     return [
-        Claim.of(
+        Claim.ahead(
             "A larger threshold introduces fewer clusters.",
             "Section 3.3, no figure",
             said("clusters", 0) + _bends(possible, means),
-            falls("clusters"),
+            [
+                ahead(numbers[least]["clusters"], numbers[most]["clusters"])
+                for least, most in ends.values()
+            ],
+            unit="clusters",
         ),
         Claim.ahead(
             "A larger threshold leads to a worse variational approximation.",

@@ -11,7 +11,7 @@ from bnpstream.cli.errors import INTERRUPTED, USAGE, fail
 from bnpstream.cli.output import print_json
 from bnpstream.cli.page import Page
 from bnpstream.cli.progress import ProgressDisplay
-from tank2015.running import EXPERIMENTS, reproduce
+from tank2015.running import EXPERIMENTS, LONG, reproduce
 
 ALL = "all"
 
@@ -20,6 +20,7 @@ def run(
     name: str,
     out: Path | None,
     small: bool,
+    full: bool,
     jobs: int,
     docword: Path | None,
     vocab: Path | None,
@@ -30,6 +31,11 @@ def run(
     if not set(names) <= set(EXPERIMENTS):
         known = ", ".join(EXPERIMENTS)
         fail(f"there is no experiment {name!r}: give one of {known}, or {ALL}", USAGE)
+    if full:
+        names = tuple(f"{one}-full" for one in names if f"{one}-full" in LONG)
+        if not names:
+            known = ", ".join(one.removesuffix("-full") for one in LONG)
+            fail(f"{name} has nothing that takes longer: --full belongs to {known} or {ALL}", USAGE)
     given = {}
     if docword is not None or vocab is not None:
         if name != "nyt" or docword is None or vocab is None:

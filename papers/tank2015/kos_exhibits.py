@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from bnpstream.inference.convergence import effective_size, rhat
 from bnpstream.plots.style import tidy
-from tank2015.kos_runs import PASSES, extend, sample, stream
+from tank2015.kos_runs import KEPT, PASSES, extend, sample, stream
 from tank2015.modelling import COLOURS, LINES, NAMES
 from tank2015.showing import WHOLE, Show, spread
 from tank2015.steps import Results, mean_and_error
@@ -201,8 +202,26 @@ def _tabulate_methods(found: Results, show: Show) -> None:
         f"stream, no option given ({settings.n_long_orders} orders of {PASSES} passes). "
         "Gibbs' figures are the paper's, means of log-likelihoods; the posterior predictive, the "
         f"log of the mean over the kept sweeps of a chain, is {' (DP) and '.join(averaged)} (NIG). "
-        "The paper's seconds are of ADF and Gibbs in Python, 2015.",
+        f"The paper's seconds are of ADF and Gibbs in Python, 2015{mixing(found)}.",
     )
+
+
+MEASURED = {"log_predictive": "log predictive", "clusters": "clusters"}
+
+
+def mixing(found: Results, *keys: str) -> str:
+    """Say how well the chains have mixed in the sweeps kept, by R-hat and effective sample size."""
+    said = []
+    for key in keys or MEASURED:
+        kept = {p: found.values(sample, key, prior=p, split=0)[:, -KEPT:] for p in NAMES}
+        if min(len(draws) for draws in kept.values()) < 2:
+            return ""
+        of = ", ".join(
+            f"{rhat(draws):.2f} ({NAMES[prior]}, {effective_size(draws):.0f} effective draws)"
+            for prior, draws in kept.items()
+        )
+        said.append(f"{MEASURED[key]} {of}")
+    return f"; R-hat of the chains, 1.01 if they have mixed: {'; '.join(said)}"
 
 
 def _seconds(found: Results, method: str, prior: str) -> float:

@@ -25,7 +25,8 @@ WINDOW = 1000
 PASSES = 10
 
 
-def _ordered(split: int, n_rows: int, order: int) -> tuple[Any, Any]:
+def ordered(split: int, n_rows: int, order: int) -> tuple[Any, Any]:
+    """Return the rows of a split in some order, and the held-out ones."""
     _, rows, held_out, _ = kos_parts(n_rows, split)
     return rows[np.random.default_rng(order).permutation(rows.shape[0])], held_out
 
@@ -37,7 +38,7 @@ def tune(prior: str, n_rows: int) -> Found:
 
 def stream(prior: str, split: int, order: int, n_epochs: int, n_rows: int) -> Found:
     """Run ADF, looking at it on the way, and then EP."""
-    rows, held_out = _ordered(split, n_rows, order)
+    rows, held_out = ordered(split, n_rows, order)
     model = mixture(fixed_prior(prior, *PRIORS[prior]), KOS_ALPHA, keep_sites=True)
     adf = watched(model, rows, held_out, thin(rows.shape[0], 10))
     return {"adf": adf, "ep": refined(model, rows, held_out, n_epochs)}
@@ -81,7 +82,7 @@ def _some(n: int) -> Any:
 
 def extend(method: str, prior: str, split: int, order: int, n_rows: int) -> Found:
     """Run what the paper does not have: a window, or a base measure and prior that are learnt."""
-    rows, held_out = _ordered(split, n_rows, order)
+    rows, held_out = ordered(split, n_rows, order)
     model = {
         "window": lambda: mixture(fixed_prior(prior, *PRIORS[prior]), KOS_ALPHA, revisit=WINDOW),
         "learnt": lambda: StreamingMixture(prior),
@@ -99,7 +100,7 @@ def extend(method: str, prior: str, split: int, order: int, n_rows: int) -> Foun
 
 def smooth(alpha: float, order: int, n_rows: int) -> Found:
     """Run ADF with other base measures."""
-    rows, held_out = _ordered(0, n_rows, order)
+    rows, held_out = ordered(0, n_rows, order)
     model = mixture(fixed_prior("nig", *PRIORS["nig"]), alpha).fit(rows)
     return {
         "log_predictive": float(model.score_samples(held_out).sum()),

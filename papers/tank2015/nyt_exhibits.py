@@ -10,7 +10,7 @@ from tank2015.differences import ahead, text_of
 from tank2015.modelling import COLOURS
 from tank2015.nyt_runs import MODELS, describe, stream, tune
 from tank2015.showing import WHOLE, Claim, Show
-from tank2015.steps import Results
+from tank2015.steps import Results, mean_and_error
 
 LINES = {
     "dp": ("--", COLOURS["dp"]),
@@ -160,8 +160,15 @@ def claims(found: Results, corpus: str) -> list[Claim]:
         for model in PAPER_MODELS
     }
     lead = ahead(ends["nig"], ends["dp"])
-    clusters = {model: curve["clusters"][-1] for model, curve in curves.items()}
-    small = {model: curve["small"][-1] for model, curve in curves.items()}
+    clusters, small = (
+        {
+            model: np.array(
+                [r["curve"][key][-1] for r in found.of(stream, corpus=corpus, model=model)]
+            )
+            for model in PAPER_MODELS
+        }
+        for key in ("clusters", "small")
+    )
     extra, extra_small = (one["nig"] - one["dp"] for one in (clusters, small))
     n_tuned = found.one(describe, corpus=corpus)["tuned"]
     best = {model: found.one(tune, corpus=corpus, prior=model)["best"] for model in PAPER_MODELS}
@@ -173,12 +180,14 @@ def claims(found: Results, corpus: str) -> list[Claim]:
             f"of {len(gaps)} looks",
             [lead],
         ),
-        Claim.of(
+        Claim.ahead(
             f"NIG introduces many additional small clusters ({corpus}).",
             "Figure 4, right",
-            f"{clusters['dp']:,.0f} (DP) and {clusters['nig']:,.0f} (NIG) clusters; of fewer than "
-            f"10 documents {small['dp']:,.0f} and {small['nig']:,.0f}",
-            extra > 0 and extra_small > 0.5 * extra,
+            f"{clusters['dp'].mean():,.1f} (DP) and {clusters['nig'].mean():,.1f} (NIG) clusters, "
+            f"{text_of(mean_and_error(extra), 1)}; of fewer than 10 documents "
+            f"{text_of(mean_and_error(extra_small), 1)}",
+            [mean_and_error(extra), mean_and_error(extra_small - extra / 2)],
+            unit="clusters",
         ),
         *_tails(runs, corpus),
     ]

@@ -26,10 +26,10 @@ class Parts(NamedTuple):
 
 
 @cache
-def powerlaw_parts(scale: float = 1.0) -> Parts:
-    """Return the power-law documents, or some share of them."""
+def powerlaw_parts(scale: float = 1.0, n_words: int = 100, length: int = 50) -> Parts:
+    """Return the power-law documents, or some share of them, or of other words and lengths."""
     ends = np.cumsum([round(scale * size) for size in POWERLAW_SIZES])
-    drawn = powerlaw_documents(n_documents=int(ends[-1]), alpha=POWERLAW_ALPHA, seed=0)
+    drawn = powerlaw_documents(int(ends[-1]), n_words, length, POWERLAW_ALPHA, seed=0)
     order = np.random.default_rng(0).permutation(int(ends[-1]))
     tuning, rows, held_out = np.split(order, ends[:-1])
     assert drawn.labels is not None

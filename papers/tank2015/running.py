@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +20,11 @@ from tank2015.page import write_page
 from tank2015.showing import Show
 from tank2015.steps import Found, Journal, Results, changes, fingerprint
 
-EXPERIMENTS = ("bars", "powerlaw", "kos", "nyt", "beyond")
-"""In the order of the paper."""
+PAGE = ("bars", "powerlaw", "powerlaw-full", "kos", "kos-full", "nyt", "beyond")
+"""In the order of the paper, and of the page."""
+LONG = tuple(name for name in PAGE if name.endswith("-full"))
+"""What takes hours: ``--full`` runs it."""
+EXPERIMENTS = tuple(name for name in PAGE if name not in LONG)
 
 HERE = Path(__file__).parent
 
@@ -51,7 +55,7 @@ def reproduce(
     Parameters
     ----------
     name : str
-        One of `EXPERIMENTS`.
+        One of `EXPERIMENTS` or `LONG`.
     out : Path
         Folder: the page is its README.md, everything else is in ``results``.
     small : bool
@@ -69,7 +73,7 @@ def reproduce(
         What is in ``results/NAME.json``, with "changed" and "resumed": how many steps have other
         numbers than the file had before (None if there was none), and how many had been done.
     """
-    experiment = import_module(f"tank2015.{name}")
+    experiment = import_module(f"tank2015.{name.replace('-', '_')}")
     settings = experiment.SMALL if small else experiment.FULL
     settings = dataclasses.replace(settings, **given or {})
     folder = out / "results"
@@ -95,6 +99,7 @@ def reproduce(
     document = {
         "experiment": name,
         "title": experiment.TITLE,
+        "date": datetime.now(UTC).date().isoformat(),
         "settings": dataclasses.asdict(settings),
         "versions": versions(),
         "claims": [claim._asdict() for claim in claims],
@@ -106,7 +111,7 @@ def reproduce(
     before = orjson.loads(path.read_bytes())["steps"] if path.exists() else None
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     write_atomically(path, lambda partial: partial.write_bytes(text))
-    write_page(out, EXPERIMENTS)
+    write_page(out, PAGE)
     journal.close()
     changed = None if before is None else changes(before, results.records)
     return document | {"changed": changed, "resumed": resumed}

@@ -8,13 +8,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from bnpstream.cli.reproduce import ROOT, import_papers
 from commands import run, run_json
 
 papers = import_papers(ROOT)
-from tank2015 import bars, showing, steps  # noqa: E402  found by the line above
+from tank2015 import bars, differences, page, showing, steps  # noqa: E402  found by the line above
 
 
 def verdicts(results):
@@ -31,9 +33,9 @@ def test_bars_are_recovered(tmp_path):
     expected = {"bars.json"} | {f"bars-components.{ending}" for ending in ("png", "svg")}
     expected |= {f"bars-robustness.{ending}" for ending in ("png", "svg", "csv", "md")}
     assert files(tmp_path) == expected
-    page = (tmp_path / "README.md").read_text()
-    assert "Of 3 claims 3 hold." in page
-    assert "![bars-components](results/bars-components.png)" in page
+    text = (tmp_path / "README.md").read_text()
+    assert "Of 3 claims 3 hold." in text
+    assert "![bars-components](results/bars-components.png)" in text
     again = papers.reproduce("bars", tmp_path, small=True)
     assert (results["changed"], again["changed"], again["resumed"]) == (None, [], 0)
 
@@ -146,6 +148,71 @@ def test_noise_is_no_verdict(differences, needs, verdict):
     assert ("could not have been detected" in claim.ours) == (verdict == "underpowered")
 
 
+def restricted_likelihood(values, between, within):
+    """Return the restricted log likelihood of a random effect per row, by matrices."""
+    n_rows, n_columns = values.shape
+    block = within * np.eye(n_columns) + between
+    covariance, ones = np.kron(np.eye(n_rows), block), np.ones((values.size, 1))
+    inverse = np.linalg.inv(covariance)
+    information = (ones.T @ inverse @ ones)[0, 0]
+    mean = (ones.T @ inverse @ values.ravel())[0] / information
+    left = values.ravel() - mean
+    log_determinants = np.linalg.slogdet(covariance)[1] + np.log(information)
+    return -0.5 * (log_determinants + left @ inverse @ left), mean, information**-0.5
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_error_over_splits_is_that_of_a_mixed_effects_model(spread):
+    rng = np.random.default_rng((91, int(spread)))
+    values = rng.normal(size=(5, 1)) * spread + rng.normal(size=(5, 4)) + 2.0
+    if spread == 0.0:  # rows differ by less than chance
+        values += 0.9 * (values.mean() - values.mean(axis=1, keepdims=True))
+    found = minimize(
+        lambda logs: -restricted_likelihood(values, *np.exp(logs))[0],
+        np.zeros(2),
+        method="Nelder-Mead",
+        bounds=[(-30.0, 10.0)] * 2,
+        options={"xatol": 1e-8, "fatol": 1e-12, "maxiter": 4000},
+    )
+    _, mean, error = restricted_likelihood(values, *np.exp(found.x))
+    assert differences.over_splits(values) == pytest.approx((mean, error), rel=1e-4)
+
+
+def test_a_long_run_judges_alone(tmp_path):
+    text, other = "A sentence of the paper.", "Another one."
+
+    def results(name, *claims):
+        return {"experiment": name, "claims": [{"text": t, "verdict": v} for t, v in claims]}
+
+    short = results("kos", (text, "underpowered"), (other, "holds"))
+    long = results("kos-full", (text, "holds"))
+    judged = [(name, one["text"], one["verdict"]) for name, one in page.judged([short, long])]
+    assert judged == [("kos", other, "holds"), ("kos-full", text, "holds")]
+
+
+def test_power_law_at_length(tmp_path):
+    results = papers.reproduce("powerlaw-full", tmp_path, small=True)
+    found = {one["name"]: one["found"] for one in results["steps"]}
+    told = [one["log_predictive"] for name, one in found.items() if name.startswith("bound")]
+    learnt = [one["log_predictive"][-1] for name, one in found.items() if name.startswith("learn")]
+    assert min(told) > max(learnt)
+    for name, one in found.items():
+        if name.startswith("weigh"):
+            assert one["best"] == np.argmax(one["evidence"])
+            assert all(point["epsilon"] >= point["sigma"] for point in one["points"])
+    shown = {one["name"] for one in results["exhibits"]}
+    assert shown == {"powerlaw-full-tuned", "powerlaw-full-sizes"}
+    assert "## powerlaw-full" in (tmp_path / "README.md").read_text()
+
+
+def test_kos_at_length(tmp_path, kos):
+    results = papers.reproduce("kos-full", tmp_path, small=True)
+    assert [one["name"] for one in results["exhibits"]] == ["kos-full-pairs", "kos-full-chains"]
+    texts = [claim["text"] for claim in results["claims"]]
+    assert texts[0] == "NIG predicts better than DP: ADF."
+    assert "R-hat" in results["claims"][-1]["ours"]
+
+
 def test_elsewhere_the_command_says_that_it_needs_a_checkout(tmp_path):
     with pytest.raises(ModuleNotFoundError, match="checkout"):
         import_papers(tmp_path)
@@ -154,19 +221,23 @@ def test_elsewhere_the_command_says_that_it_needs_a_checkout(tmp_path):
 def test_complaints(tmp_path):
     assert "no experiment 'foo'" in run("reproduce", "foo", code=2)
     assert "give --out" in run("reproduce", "bars", "--small", code=2)
+    assert "--full belongs to powerlaw, kos" in run("reproduce", "bars", "--full", code=2)
     assert "belong to nyt" in run("reproduce", "kos", "--docword", "x", "--vocab", "y", code=2)
 
 
 def test_committed_results_are_whole():
     """The page is what the results say, and every experiment has some."""
     folder = Path(papers.__file__).parent
-    page = (folder / "README.md").read_text()
-    for name in papers.EXPERIMENTS:
-        results = json.loads((folder / "results" / f"{name}.json").read_text())
+    text = (folder / "README.md").read_text()
+    found = [
+        json.loads((folder / "results" / f"{name}.json").read_text())
+        for name in papers.EXPERIMENTS + papers.LONG
+    ]
+    for results in found:
         for exhibit in results["exhibits"]:
             endings = (".png", ".svg") if exhibit["kind"] == "figure" else (".csv", ".md")
             for ending in endings:
                 assert (folder / "results" / f"{exhibit['name']}{ending}").is_file()
-        for claim in results["claims"]:
-            for said in (claim["text"], claim["ours"]):
-                assert said.replace("|", "\\|") in page  # else it would end a cell of the table
+    for _, claim in page.judged(found):
+        for said in (claim["text"], claim["ours"]):
+            assert said.replace("|", "\\|") in text  # else it would end a cell of the table

@@ -289,6 +289,7 @@ command(
     Option("name", str, "bars, powerlaw, kos, nyt, beyond, or all.", default=..., is_argument=True),
     Option("out", Path, "Folder for the page and the results.", "papers/tank2015 of the checkout"),
     switch("small", "Use less data, for a quick check."),
+    switch("full", "Run what takes hours instead: powerlaw and kos, with more runs and grids."),
     Option("jobs", int, "Steps to run in parallel; -1 for all cores.", default=-1, least=-1),
     Option("docword", Path, "For nyt: path of docword.nytimes.txt.gz.", "the data directory"),
     Option("vocab", Path, "For nyt: path of vocab.nytimes.txt.", "the data directory"),
