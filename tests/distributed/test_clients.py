@@ -54,5 +54,5 @@ def test_workers_that_do_not_start_are_a_message(monkeypatch):
         raise RuntimeError("Cluster failed to start: no space left")
 
     monkeypatch.setattr("bnpstream.distributed.clients.LocalCluster", fails)
-    with pytest.raises(ConnectionError, match="could not start .* no space"), connect("local:2"):
+    with pytest.raises(ConnectionError, match=r"could not start .* no space"), connect("local:2"):
         pass
