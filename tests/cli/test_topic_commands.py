@@ -69,7 +69,7 @@ def test_a_finished_run_stores_its_topics(fitted):
 def test_the_options_are_kept_and_go_alone(fitted, feed, tmp_path):
     assert json.loads((fitted[0] / "config.json").read_text())["model"]["topics"] == 3
     both = run("fit", feed[0], "--topics", "3", "--granularity", "2", code=2)
-    assert "give one" in " ".join(both.split())
+    assert "give only one" in " ".join(both.split())
     assert "granularity" in run("fit", feed[0], "--granularity", "0", code=2)
     finer = run_json("fit", feed[0], "--granularity", "3", "--out", tmp_path / "run")
     assert finer["topics"] >= 3

@@ -47,3 +47,12 @@ def test_without_dask():
     assert done.returncode == 1
     assert "ModuleNotFoundError" in done.stderr
     assert "pip install 'bnpstream[dask]'" in done.stderr
+
+
+def test_workers_that_do_not_start_are_a_message(monkeypatch):
+    def fails(**_):
+        raise RuntimeError("Cluster failed to start: no space left")
+
+    monkeypatch.setattr("bnpstream.distributed.clients.LocalCluster", fails)
+    with pytest.raises(ConnectionError, match=r"could not start .* no space"), connect("local:2"):
+        pass

@@ -69,12 +69,13 @@ def workers(job, model: str):
     @contextmanager
     def shared():
         job.sharing = replace(job.sharing, part_rows=50, settle_every=2)
-        with (
-            LocalCluster(
+        try:
+            cluster = LocalCluster(
                 n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+            )
+        except RuntimeError as error:  # Dask's own files are on the disk, too
+            raise OSError(str(error)) from error
+        with cluster, Client(cluster) as client:
             yield SharedFeed(client, job)
 
     return shared()

@@ -7,10 +7,12 @@ import time
 
 import pytest
 from killing import command, forked, run_to_end, write_feed
+from typer.testing import CliRunner
 
+from bnpstream.cli import app
 from bnpstream.storage import read_tensors
 
-SOON = 300.0
+SOON, LONG = 300.0, 10.0
 """Seconds in which a process must do what it is asked to: loops may have to be compiled first."""
 
 
@@ -117,3 +119,21 @@ def test_a_second_process_is_kept_out(tmp_path):
     assert process.wait(SOON) == 0
     process.stdout.close()
     process.stderr.close()
+
+
+def test_an_interrupt_that_a_library_ignores_comes_again(tmp_path, monkeypatch):
+    """Python only prints what is raised where nothing can catch it, as in a destructor."""
+
+    class Deaf:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def interrupted(*_):
+        Deaf()
+        time.sleep(LONG)
+
+    monkeypatch.setattr("bnpstream.runs.overview.Run.__init__", interrupted)
+    (tmp_path / "run").mkdir()
+    found = CliRunner().invoke(app, ["clusters", str(tmp_path / "run")])
+    assert found.exit_code == 130
+    assert "stopped" in found.stderr

@@ -89,6 +89,7 @@ def row_of(record: dict[str, Any], schema: Any) -> Any:
             return vector(record.get(fields["vector"]), schema.n_features)
         if "text" in fields:
             text = record.get(fields["text"])
+            text = text.decode() if isinstance(text, bytes) else text
             return text if isinstance(text, str) else None
         if "counts" in fields:
             return counts(record.get(fields["counts"]))

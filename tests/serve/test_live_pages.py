@@ -105,6 +105,19 @@ def test_events_tell_of_new_checkpoints_and_go_on_where_they_stopped(tmp_path):
             assert seen["checkpoint"]["version"] != names["checkpoint"][1]["version"]
 
 
+def test_requests_that_never_end_or_hold_endless_numbers(tmp_path):
+    run = fit(write_lines(tmp_path / "feed.jsonl", text_records(0, 30)), tmp_path / "run")
+    digits = "9" * 5000
+    with serving(run) as served:
+        assert served.ask("/events", method="HEAD")[0] == 200
+        for path in (f"/clusters/{digits}", f"/topic-{digits}", f"/cluster-{digits}"):
+            assert served.ask(path)[0] == 414
+        with served.events() as events:
+            epoch = next(events)[0].split("-")[0]
+        with served.events(f"{epoch}-{digits}") as events:
+            assert next(events)[0].startswith(epoch)
+
+
 def told(hub, seen):
     return [line for line in hub._after(seen).decode().splitlines() if line.startswith("data")]
 

@@ -308,3 +308,15 @@ def test_a_source_that_waits_can_be_stopped(tmp_path, pipe, kind):
     assert found.empty()
     if writer is not None:
         writer.close()
+
+
+def test_a_directory_in_place_of_a_followed_file_is_named(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("rain wind\nsnow ice\n")
+    reading_ = Reading(str(path), follow=True, batch_rows=2)
+    assert len(reading_.rows()) == 2
+    path.unlink()
+    path.mkdir()
+    error = reading_.next()
+    assert isinstance(error, IsADirectoryError)
+    assert error.filename == str(path)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ import typer
 from bnpstream.cli.output import say
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+MOMENT = 0.05
+"""Seconds after which an interrupt that was ignored comes again."""
 
 
 @contextmanager
@@ -49,6 +52,24 @@ def reported() -> Iterator[None]:
         fail(_told(error))
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Send Ctrl-C again, a moment later, if it came where a library could only ignore it."""
+    usual, main = sys.unraisablehook, threading.get_ident()
+
+    def again(ignored: "sys.UnraisableHookArgs") -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            threading.Timer(MOMENT, signal.pthread_kill, (main, signal.SIGINT)).start()
+        else:
+            usual(ignored)
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual
 
 
 def _told(error: Exception) -> str:

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from bnpstream._version import __version__
 from bnpstream.cli import options as o
-from bnpstream.cli.errors import reported
+from bnpstream.cli.errors import heard, reported
 from bnpstream.cli.options import Option, switch
 from bnpstream.runs.options import Plan
 
@@ -38,6 +38,7 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -52,6 +53,7 @@ def main(
     from bnpstream.cli.output import prepare_streams
 
     prepare_streams()
+    context.with_resource(heard())
 
 
 class PanelledCommand(TyperCommand):

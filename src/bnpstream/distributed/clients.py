@@ -41,13 +41,7 @@ def connect(address: str) -> Iterator[Client]:
         # Port 0 is any free one, so that a second cluster does not complain about the first.
         with (
             dask.config.set(WITHOUT_PROFILER),
-            LocalCluster(
-                n_workers=int(local[1]),
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",
-                preload=[__name__],
-            ) as cluster,
+            _workers(int(local[1])) as cluster,
             Client(cluster) as client,
         ):
             yield client
@@ -59,6 +53,20 @@ def connect(address: str) -> Iterator[Client]:
             f'give a cluster as "tcp://HOST:PORT" or, on this machine, as "local:2", for example; '
             f"got {address!r}"
         )
+
+
+def _workers(n: int) -> LocalCluster:
+    """Return worker processes on this machine."""
+    try:
+        return LocalCluster(
+            n_workers=n,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            preload=[__name__],
+        )
+    except RuntimeError as error:
+        raise ConnectionError(f"Dask could not start workers on this machine: {error}") from error
 
 
 def _reach(address: str) -> Client:

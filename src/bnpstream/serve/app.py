@@ -171,6 +171,8 @@ class Service:
             raise RefusedError(503, f"{MOST_STREAMS} pages are open already: close one")
         stream = self.hub.stream(request.headers.get("last-event-id"))
         headers = {"x-accel-buffering": "no"}
+        if request.method == "HEAD":  # of a stream that never ends
+            return Response(media_type="text/event-stream", headers=headers)
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
     async def _now(self, request: Request) -> Response:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+MOST_DIGITS = 18
+"""Of the number of an event; Python reads no numbers of thousands."""
 KEPT = 256
 """Events kept for pages that have lost their connection."""
 THROTTLE = 1.0
@@ -75,8 +77,8 @@ class Hub:
     def _seen(self, last_id: str | None) -> int:
         """Return the number of the last event that a page saw; -1 if it must start anew."""
         epoch, _, number = (last_id or "").partition("-")
-        known = epoch == self._epoch and number.isdecimal() and int(number) <= self._number
-        return int(number) if known else -1
+        known = epoch == self._epoch and number.isdecimal() and len(number) <= MOST_DIGITS
+        return int(number) if known and int(number) <= self._number else -1
 
     def _after(self, seen: int) -> bytes:
         """Return the events after one; of events that replace each other, only the last."""

@@ -16,6 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 4 << 20
 """Largest request body, in bytes."""
+MOST_CHARACTERS = 1000
+"""Longest path."""
 OPEN = ("/healthz", "/readyz")
 """Paths that need no token: they reveal nothing about the data."""
 HEADERS = {
@@ -95,6 +97,8 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
+        if len(scope["path"]) > MOST_CHARACTERS:  # numbers in it are read before anybody looks
+            return problem(414, f"the path is longer than {MOST_CHARACTERS} characters")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > MOST_BYTES:
             return problem(413, f"the body has {length} bytes; at most {MOST_BYTES} are allowed")

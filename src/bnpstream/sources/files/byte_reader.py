@@ -179,7 +179,10 @@ class ByteReader:
         """Return the next bytes as stored, waiting for them if the file grows."""
         while True:
             if self._regular or self._stored_waits(POLL_SECONDS):
-                found = os.read(self._file, BLOCK_BYTES)
+                try:
+                    found = os.read(self._file, BLOCK_BYTES)
+                except OSError as error:  # which does not know whose number this is
+                    raise OSError(error.errno, error.strerror, self.path) from error
                 if self.consumed == len(self.first):
                     self.first += found[: HEAD_BYTES - self.consumed]
                 self.consumed += len(found)
