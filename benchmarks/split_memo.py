@@ -14,7 +14,7 @@ Beside them are a plain pass, and a window of 1 000 rows with and without splits
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, combinations
@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import gammaln
 
 from bnpstream import (
     DirichletMultinomial,
@@ -30,7 +29,7 @@ from bnpstream import (
     dirichlet_process,
     normalized_inverse_gaussian,
 )
-from bnpstream.datasets import load_20news, load_kos, load_nyt8447
+from bnpstream.datasets import load_kos, load_nyt8447
 from bnpstream.evaluation import agreement
 from bnpstream.inference.split import split_all
 from bnpstream.likelihoods import Row
@@ -39,8 +38,12 @@ from bnpstream.mixture.state import log_vacancy_of
 from measure import arguments, save
 
 ALPHA, SUMMARIES, SWEEPS, ORDERS = 0.1, 8, 3, 3
-PRIORS = {"DP(100)": dirichlet_process(100.0), "NIG(10, 100)": normalized_inverse_gaussian(10, 100)}
-CORPORA = {"kos": (load_kos, 3430), "nyt8447": (load_nyt8447, 3125), "20news": (load_20news, 3430)}
+PRIORS = {
+    "DP(100)": dirichlet_process(100.0),
+    "NIG(10, 100)": normalized_inverse_gaussian(10, 100),
+    "nothing given": None,
+}
+CORPORA = {"kos": (load_kos, 3430), "nyt8447": (load_nyt8447, 3125)}
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {},
     "window": {"revisit": 1000},
@@ -50,11 +53,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def log_marginal(counts: Any) -> float:
-    """Return the log marginal likelihood of word counts, without log h."""
-    some, total = counts[counts > 0], ALPHA * counts.size
-    words = float((gammaln(some + ALPHA) - gammaln(ALPHA)).sum())
-    return words + float(gammaln(total) - gammaln(total + counts.sum()))
+LogMarginal = Callable[[Any], Any]
 
 
 @dataclass
@@ -64,24 +63,19 @@ class Memo:
     sums: list[Any] = field(default_factory=list)
     masses: list[float] = field(default_factory=list)
     log_vacancy: list[float] = field(default_factory=list)
-    levels: list[float] = field(default_factory=list)
-    """Log marginal likelihoods."""
     losses: dict[tuple[int, int], float] = field(default_factory=dict)
+    """By how much two sums are likelier apart than together, while the base measure stays."""
 
-    def add(self, counts: Any, mass: float, log_vacancy: float) -> None:
+    def add(self, row: Any, mass: float, log_vacancy: float, log_marginal: LogMarginal) -> None:
         """Add a row; add up the two nearest sums if there are too many."""
-        self.sums.append(counts)
+        self.sums.append(row)
         self.masses.append(mass)
         self.log_vacancy.append(log_vacancy)
-        self.levels.append(log_marginal(counts))
         if len(self.sums) <= SUMMARIES:
             return
-        kept, gone = min(combinations(range(len(self.sums)), 2), key=self.loss)
-        self.sums[kept] = self.sums[kept] + self.sums[gone]
-        self.masses[kept] += self.masses[gone]
-        self.log_vacancy[kept] += self.log_vacancy[gone]
-        self.levels[kept] = log_marginal(self.sums[kept])
-        for values in (self.sums, self.masses, self.log_vacancy, self.levels):
+        kept, gone = min(self.pairs(log_marginal), key=lambda pair: self.losses[pair])
+        for values in (self.sums, self.masses, self.log_vacancy):
+            values[kept] = values[kept] + values[gone]
             del values[gone]
         self.losses = {
             (i - (i > gone), j - (j > gone)): loss
@@ -89,72 +83,89 @@ class Memo:
             if not {kept, gone} & {i, j}
         }
 
-    def loss(self, pair: tuple[int, int]) -> float:
-        """Return by how much two sums are likelier apart than together."""
-        if pair not in self.losses:
-            i, j = pair
-            together = log_marginal(self.sums[i] + self.sums[j])
-            self.losses[pair] = self.levels[i] + self.levels[j] - together
-        return self.losses[pair]
+    def pairs(self, log_marginal: LogMarginal) -> list[tuple[int, int]]:
+        """Return all pairs of sums, whose losses are then known."""
+        pairs = list(combinations(range(len(self.sums)), 2))
+        new = [pair for pair in pairs if pair not in self.losses]
+        if new:
+            alone = log_marginal(np.array(self.sums))
+            together = log_marginal(np.array([self.sums[i] + self.sums[j] for i, j in new]))
+            for (i, j), both in zip(new, together, strict=True):
+                self.losses[i, j] = float(alone[i] + alone[j] - both)
+        return pairs
 
     def chosen(self, places: Any) -> "Memo":
         """Return some of the sums."""
-        lists = (self.sums, self.masses, self.log_vacancy, self.levels)
+        lists = (self.sums, self.masses, self.log_vacancy)
         return Memo(*([values[i] for i in np.flatnonzero(places)] for values in lists))
 
-    def halves(self) -> Any:
+    def halves(self, log_marginal: LogMarginal) -> Any:
         """Return which sums go to the cluster of the second anchor."""
-        first, second = max(combinations(range(len(self.sums)), 2), key=self.loss)
-        side = np.full(len(self.sums), -1)
+        first, second = max(self.pairs(log_marginal), key=lambda pair: self.losses[pair])
+        rows, side = np.array(self.sums), np.full(len(self.sums), -1)
         side[[first, second]] = 0, 1
         for _ in range(SWEEPS):
-            for i, counts in enumerate(self.sums):
+            for i, row in enumerate(rows):
                 side[i] = -1
-                gains = []
-                for half in (0, 1):
-                    there = [self.sums[j] for j in np.flatnonzero(side == half)]
-                    rest = sum(there, np.zeros_like(counts))
-                    gains.append(log_marginal(rest + counts) - log_marginal(rest))
-                side[i] = int(gains[1] > gains[0])
+                one, other = (rows[side == half].sum(axis=0) for half in (0, 1))
+                levels = log_marginal(np.array([one, one + row, other, other + row]))
+                side[i] = int(levels[3] - levels[2] > levels[1] - levels[0])
         return side == 1
 
 
 def split_by_memos(model: Any, memos: dict[int, Memo]) -> int:
     """Split every cluster at most once, as its memo suggests."""
     state, prior = model._stream.state, model.prior_
+    log_marginal = model.likelihood_.log_marginal
     log_u = log_prior_weights(prior, state)[1]
     n_splits = 0
     for slot in range(state.n_clusters):
         memo = memos.get(int(state.ids[slot]), Memo())
         if len(memo.sums) < 2:
             continue
-        leaves = memo.halves()
+        leaves = memo.halves(log_marginal)
         if 2.0 * np.array(memo.masses)[leaves].sum() > state.masses[slot]:
             leaves = ~leaves
         part, rest = memo.chosen(leaves), memo.chosen(~leaves)
         mass, log_vacancy = sum(part.masses), sum(part.log_vacancy)
         masses = np.array([state.masses[slot] - mass, mass])
-        if not part.sums or not masses.min() > prior.smallest_mass:
+        if not part.sums or not rest.sums or not masses.min() > prior.smallest_mass:
             continue
-        moved, whole = sum(part.sums), state.statistics[slot][:-1]
+        moved, whole = sum(part.sums), np.asarray(state.statistics[slot])
         vacancies = np.array([min(state.log_vacancy[slot] - log_vacancy, 0.0), log_vacancy])
         occupancy = prior.occupancy(vacancies)
         joint = prior.occupancy(state.log_vacancy[[slot]])
         count = float(prior.occupancy(state.log_vacancy).sum() - joint[0] + occupancy.sum())
         of_one = prior.log_merge_odds(masses[:, None], occupancy[:, None], joint, count, log_u)
-        apart = log_marginal(np.maximum(whole - moved, 0.0)) + log_marginal(moved)
-        if apart - log_marginal(whole) - float(of_one[0]) > 0.0:
-            row = Row(slice(None), np.append(moved, moved.sum()), 0.0)
-            new = state.split(slot, row, masses, vacancies)
+        levels = log_marginal(np.array([np.maximum(whole - moved, 0.0), moved, whole]))
+        if levels[0] + levels[1] - levels[2] - float(of_one[0]) > 0.0:
+            new = state.split(slot, Row(slice(None), moved, 0.0), masses, vacancies)
             memos[int(state.ids[slot])], memos[int(state.ids[new])] = rest, part
             n_splits += 1
     return n_splits
 
 
-def fit(rows: csr_array, prior: Any, way: str, every: int, alpha: float = ALPHA) -> Iterator[Any]:
+def absorb(model: Any, part: csr_array, memos: dict[int, Memo]) -> None:
+    """Let the rows that a model has just absorbed enter the memos of their clusters."""
+    living = set(model.cluster_ids_.tolist())
+    for id in set(memos) - living:
+        del memos[id]
+    for memo in memos.values():
+        memo.losses = {}
+    for i in np.flatnonzero(model.probabilities_ > 0.5):
+        id, q = int(model.label_ids_[i]), float(model.probabilities_[i])
+        if id in living:
+            counts = part[[i]].toarray()[0] * q
+            row, log_vacancy = np.append(counts, counts.sum()), log_vacancy_of(np.array([q]))
+            memo = memos.setdefault(id, Memo())
+            memo.add(row, q, float(log_vacancy[0]), model.likelihood_.log_marginal)
+
+
+def fit(rows: csr_array, prior: Any, way: str, every: int) -> Iterator[Any]:
     """Learn rows in parts; yield the model and the splits so far after every part."""
-    given = WAYS[way] | {"new_cluster_threshold": 0.5}
-    model = StreamingMixture(prior, DirichletMultinomial(alpha), **given)
+    given = {} if prior is None else {"prior": prior, "likelihood": DirichletMultinomial(ALPHA)}
+    given |= {} if prior is None else {"new_cluster_threshold": 0.5}
+    model = StreamingMixture(**given, **WAYS[way])
     memos: dict[int, Memo] = {}
     n_splits = 0
     for start in range(0, rows.shape[0], every):
@@ -167,14 +178,10 @@ def fit(rows: csr_array, prior: Any, way: str, every: int, alpha: float = ALPHA)
             kernel_for = partial(stream.kernel, stream.model)
             n_splits += len(split_all(stream.model, stream.state, *kept, kernel_for))
         if way == "summaries":
-            shares = model.probabilities_
-            for i in np.flatnonzero(shares > 0.5):
-                q = float(shares[i])
-                counts = part[[i]].toarray()[0] * q
-                memo = memos.setdefault(int(model.label_ids_[i]), Memo())
-                memo.add(counts, q, float(log_vacancy_of(np.array([q]))[0]))
+            absorb(model, part, memos)
             n_splits += split_by_memos(model, memos)
-        yield model, n_splits
+        n_events = sum(event.kind == "split" for event in model.lineage_)
+        yield model, n_splits + n_events
 
 
 def corpora(names: list[str]) -> Iterator[dict[str, Any]]:

@@ -269,13 +269,16 @@ def test_a_topic_that_becomes_two_is_followed():
     assert labels[0] != labels[1]
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "diagonal", "spherical", "bursty"])
+@pytest.mark.parametrize("likelihood", ["gaussian", "diagonal", "spherical", "bursty", "wide"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_splits_of_other_families_add_up(likelihood, engine):
     rng = np.random.default_rng((79, 0))
     if likelihood == "bursty":
         chosen = BurstyMultinomial(0.3, 10.0)
         rows = two_kinds(24, rows=40)
+    elif likelihood == "wide":  # statistics are sparse beyond 8192 columns
+        chosen, rows = DirichletMultinomial(0.01), np.zeros((40, 9000), int)
+        rows[:, ::450] = two_kinds(24, rows=40, length=60)
     else:
         chosen, rows = likelihood, rng.normal(size=(60, 2)) + 4.0 * (np.arange(60) % 2)[:, None]
     model = StreamingMixture(

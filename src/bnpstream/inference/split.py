@@ -19,6 +19,7 @@ light to have a prior weight (S <= sigma) is not allowed: such a proposal is rej
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import entr
 
 from bnpstream.inference.odds import SURELY_OCCUPIED
@@ -84,7 +85,8 @@ class Members(NamedTuple):
         if isinstance(found, np.ndarray):
             row = Row(slice(None), found[0], 0.0)
         else:
-            row = Row(found.indices, found.data, 0.0)
+            by_row = csr_array(found)  # products may be stored by columns
+            row = Row(by_row.indices, by_row.data, 0.0)
         return row, float(mass[0]), float(log_vacancy[0])
 
 
