@@ -192,14 +192,18 @@ def test_a_long_run_judges_alone(tmp_path):
 
 def test_power_law_at_length(tmp_path):
     results = papers.reproduce("powerlaw-full", tmp_path, small=True)
-    found = {one["name"]: one["found"] for one in results["steps"]}
-    told = [one["log_predictive"] for name, one in found.items() if name.startswith("bound")]
-    learnt = [one["log_predictive"][-1] for name, one in found.items() if name.startswith("learn")]
-    assert min(told) > max(learnt)
-    for name, one in found.items():
-        if name.startswith("weigh"):
-            assert one["best"] == np.argmax(one["evidence"])
-            assert all(point["epsilon"] >= point["sigma"] for point in one["points"])
+    told, learnt = ({}, {})
+    for one in results["steps"]:
+        name, found = one["arguments"].get("name"), one["found"]
+        if one["step"] == "bound":
+            told[name] = found["log_predictive"]
+        if one["step"] == "learn":
+            learnt.setdefault(name, []).append(found["log_predictive"][-1])
+        if one["step"] == "weigh":
+            assert found["best"] == np.argmax(found["evidence"])
+            assert all(point["epsilon"] >= point["sigma"] for point in found["points"])
+    assert len(told) == len(learnt) == 6
+    assert all(told[name] > np.mean(learnt[name]) for name in told)
     shown = {one["name"] for one in results["exhibits"]}
     assert shown == {"powerlaw-full-tuned", "powerlaw-full-sizes"}
     assert "## powerlaw-full" in (tmp_path / "README.md").read_text()
