@@ -19,9 +19,9 @@ HERE = Path(__file__).parent
 NAMES = (
     *("memory_floor", "reading", "feed", "raw_text", "around", "threads", "cores", "scale"),
     *("state_memory", "window_memory", "vocabulary", "records", "brokers", "serving"),
-    *("changing_topics", "gaussian_sets", "gaussian_stream", "newsgroups", "topics", "short_texts"),
-    *("bursty", "embeddings", "vector_speed", "no_options", "choosing", "peers", "parallel_ep"),
-    *("dask_stream", "scaling"),
+    *("changing_topics", "split_memo", "gaussian_sets", "gaussian_stream", "newsgroups", "topics"),
+    *("short_texts", "bursty", "embeddings", "vector_speed", "no_options", "choosing", "peers"),
+    *("parallel_ep", "dask_stream", "scaling"),
 )
 PAGE = """# Figures of `make bench`
 
