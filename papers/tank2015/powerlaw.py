@@ -13,6 +13,7 @@ from tank2015.modelling import (
     COLOURS,
     LINES,
     NAMES,
+    THRESHOLD,
     fixed_prior,
     labelled_log_predictive,
     mixture,
@@ -207,7 +208,8 @@ def _claims(
             "Figure 2, left",
             f"lead of NIG {mean_lead[0]:+.3f}, {mean_lead[middle]:+.3f}, {mean_lead[-1]:+.3f} nats "
             f"per document after {marks[0]:,}, {marks[middle]:,}, {marks[-1]:,}, with strengths of "
-            "the paper's grid, each at its own threshold; [beyond](#beyond) has both tuned",
+            f"the paper's grid and epsilon {THRESHOLD}; [powerlaw-full](#powerlaw-full) has each "
+            "at its own",
             [
                 mean_and_error(lead[:, middle] - lead[:, 0]),
                 mean_and_error(lead[:, -1] - lead[:, middle]),
