@@ -16,6 +16,7 @@ from reading_html import Page
 
 from bnpstream.mixture import Event
 from bnpstream.report import render_report, write_report
+from bnpstream.report.clusters import most_unusual
 from bnpstream.runs.description import (
     ClusterDescription,
     Exemplar,
@@ -323,3 +324,9 @@ def test_a_corpus(kos, tmp_path):
     assert path.stat().st_size < 1_500_000
     for cluster in run.clusters[:10]:
         assert cluster.likely[0].name in page.text
+
+
+def test_unusual_columns_come_in_the_order_of_the_description():
+    other, price = Feature("colour = other", 0.02, 9.0), Feature("price", 4000.0, 1.5)
+    cluster = replace(small_run().clusters[0], lifted=[price], likely=[other, price])
+    assert most_unusual(cluster) == [price, other]

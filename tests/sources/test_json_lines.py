@@ -209,7 +209,7 @@ def test_words_that_share_a_column_are_summed(tmp_path):
     ("content", "options", "message"),
     [
         (b"[1]\n[2]\n", {"format": "jsonl"}, "not JSON objects: convert an array with `jq -c"),
-        (b"{\n", {"format": "jsonl"}, "the first 1 lines are not JSON objects"),
+        (b"{\n", {"format": "jsonl"}, "the first line is no JSON object"),
         (b'{"a": 1}', {"text_field": "body"}, "has no column 'body'; it has a"),
         (b'{"a": 1}', {"id_field": "key"}, "has no column 'key'"),
         (b'{"a": 1}', {"columns": ("b",)}, "has no column 'b'"),

@@ -71,9 +71,9 @@ def spark(trend: list[int], lengths: Floats) -> str:
 
 
 def most_unusual(cluster: ClusterDescription) -> list[Feature]:
-    """Return the columns of a cluster, farthest from the stream's mean first."""
-    features = {column.name: column for column in [*cluster.lifted, *cluster.likely]}
-    return sorted(features.values(), key=lambda column: -abs(column.lift))
+    """Return the columns of a cluster: the most unusual ones, then the others that are known."""
+    others = sorted(cluster.likely, key=lambda column: -abs(column.lift))
+    return list({column.name: column for column in [*cluster.lifted, *others]}.values())
 
 
 def bar_lengths(values: list[float]) -> list[float]:

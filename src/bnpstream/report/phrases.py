@@ -121,11 +121,11 @@ def excerpt(text: str) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return a setting as text: plain values and lists in words, anything else as JSON.
+    """Return a setting as text: plain values and lists in words, others as JSON without nulls.
 
     Examples
     --------
-    >>> setting(True), setting(10.0), setting(["a.txt", "b.txt"]), setting({"tilt": 100})
+    >>> setting(True), setting(10.0), setting(["a.txt", "b.txt"]), setting({"tilt": 100, "a": None})
     ('yes', '10', 'a.txt, b.txt', '{"tilt":100}')
     """
     if value is None:
@@ -137,7 +137,8 @@ def setting(value: Any) -> str:
     elif isinstance(value, list | tuple):
         text = ", ".join(setting(part) for part in value)
     elif isinstance(value, dict):
-        text = orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        given = {name: part for name, part in value.items() if part is not None}
+        text = orjson.dumps(given, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     else:
         text = str(value)
     return shorten(text, LONGEST_SETTING)

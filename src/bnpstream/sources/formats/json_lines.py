@@ -163,7 +163,10 @@ def _first_records(file: ByteReader, max_bytes: int) -> list[dict[str, Any]]:
         hint = f"none has at most {max_bytes} bytes"
     elif lines[0].startswith(b"["):
         hint = "convert an array with `jq -c '.[]'`"
-    raise ValueError(f"{file.path}: the first {len(lines)} lines are not JSON objects: {hint}")
+    which = (
+        f"{len(lines)} lines are not JSON objects" if len(lines) != 1 else "line is no JSON object"
+    )
+    raise ValueError(f"{file.path}: the first {which}: {hint}")
 
 
 def sound_objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
