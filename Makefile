@@ -61,9 +61,8 @@ check: test
 	$(BIN)/python benchmarks/gate.py
 
 # Faults at every point of every kind of run, forged states, damaged runs, interrupts, masses of ten
-# million rows,
-# every index checked, spoilt messages, streams between brokers killed KILLS times and cut off for a
-# minute; a followed stream that is disturbed, and spoilt files, for MINUTES each
+# million rows, every index checked, spoilt messages, streams between brokers killed KILLS times and
+# cut off for a minute; a followed stream that is disturbed, and spoilt files, for MINUTES each
 # (docs/reliability.md). POINTS=20 tries about so many points of each.
 MINUTES ?= 10
 POINTS ?= 0
