@@ -62,9 +62,9 @@ check: test
 	$(BIN)/python -m pytest -m slow tests
 	$(BIN)/python benchmarks/gate.py
 
-# Faults at every point of every kind of run, forged states, interrupts, masses of ten million rows,
-# every index checked, spoilt messages, streams between brokers killed KILLS times and cut off for a
-# minute; a followed stream that is disturbed, and spoilt files, for MINUTES each
+# Faults at every point of every kind of run, forged states, damaged runs, interrupts, masses of ten
+# million rows, every index checked, spoilt messages, streams between brokers killed KILLS times and
+# cut off for a minute; a followed stream that is disturbed, and spoilt files, for MINUTES each
 # (docs/reliability.md). POINTS=20 tries about so many points of each.
 MINUTES ?= 10
 POINTS ?= 0
@@ -85,6 +85,7 @@ soak: $(READY)
 		$(BIN)/python tests/faults/forging.py $$model $(SHARE) $(TIMES) $$(date +%s); \
 	done
 	set -e; for model in $(RUNS); do $(BIN)/python tests/faults/forging_documents.py $$model $(SHARE); done
+	$(BIN)/python tests/faults/breaking.py $$(($(TIMES) * 4)) $$(date +%s)
 	BNPSTREAM_MOMENTS=$(if $(filter 0,$(POINTS)),150,10) $(BIN)/python -m pytest tests/faults/test_interrupts.py
 	$(BIN)/python tests/faults/interrupting.py $(TIMES) $$(date +%s)
 	$(BIN)/python tests/faults/drifting.py $$(($(TIMES) * 70000)) $$(($(TIMES) * 700))

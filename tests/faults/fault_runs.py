@@ -16,7 +16,7 @@ from bnpstream.runs.options import ModelOptions, Pace
 from bnpstream.runs.sharing import SharingOptions
 from bnpstream.runs.signals import Interrupts
 from bnpstream.runs.start import RunOptions, start
-from bnpstream.sources import Options
+from bnpstream.sources import Options, open_source
 from bnpstream.storage import RunError, read_tensors
 from bnpstream.storage.logs import JsonLines
 
@@ -121,6 +121,7 @@ def prepared(folder: Path, model: str) -> tuple[Path, Path]:
     source, expected = folder / "feed.jsonl", folder / "expected"
     write_feed(source, N_RECORDS, seed=5)
     if model == "dask":  # its threads would not survive a fork
+        open_source(str(source), Options()).close()  # Python does not import without memory
         assert in_a_process(lambda: feed(expected, source, model)) == THROUGH
     else:
         feed(expected, source, model)

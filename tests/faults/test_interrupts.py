@@ -240,3 +240,22 @@ def test_in_other_threads_and_without_a_handler_nothing_changes():
     finally:
         signal.signal(signal.SIGINT, handler)
     assert found == [handler, signal.SIG_IGN]
+
+
+def test_no_interrupt_comes_while_numba_reads_a_loop(monkeypatch):
+    """It would leave numba's registries half read, and no loop could be compiled any more."""
+    from numba.core.caching import FunctionCache
+
+    from bnpstream.kernels.jit.cache import LoopCache
+
+    ends = []
+
+    def load_overload(self, sig, target_context):
+        signal.raise_signal(signal.SIGINT)
+        ends.append(sum(range(10)))
+
+    monkeypatch.setattr(FunctionCache, "load_overload", load_overload)
+    cache = LoopCache.__new__(LoopCache)
+    with pytest.raises(KeyboardInterrupt):
+        cache.load_overload(None, None)
+    assert ends == [45]

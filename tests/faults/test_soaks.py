@@ -1,4 +1,4 @@
-"""Samples of what `make soak` does for longer: masses, a stream that is disturbed, Ctrl-C."""
+"""Samples of what `make soak` does for longer: masses, disturbed streams, Ctrl-C, damaged runs."""
 
 import subprocess
 import sys
@@ -31,3 +31,9 @@ def test_ctrl_c_from_outside(tmp_path):
     done = subprocess.run([sys.executable, script, "3", "5"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert done.stdout.count("3 signals") == 7
+
+
+def test_no_damaged_run_is_a_traceback():
+    script = HERE / "breaking.py"
+    done = subprocess.run([sys.executable, script, "12", "7"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]

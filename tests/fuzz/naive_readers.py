@@ -46,6 +46,10 @@ def whole(text: str, least: int = 0) -> int | None:
     return sign * int(digits)
 
 
+LONGEST_EXPONENT = 18
+"""Of a count; a longer one is refused even if the number is 0."""
+
+
 def decimal(text: str) -> Fraction | None:
     """Return a decimal number as it is written, exactly."""
     mantissa, mark, exponent = text.replace("E", "e").partition("e")
@@ -76,6 +80,8 @@ def value(text: str, is_real: bool) -> float | int | None:
         return None
     if is_real:
         return near
+    if len(text.lower().partition("e")[2]) > LONGEST_EXPONENT:
+        return None
     return int(number) if number.denominator == 1 and 0 <= number < 10**18 else None
 
 

@@ -36,9 +36,9 @@ class Traced(TypedDict):
     time: float
     rows: int
     records: int
-    rejects: int
+    rejects: NotRequired[int]
     clusters: int
-    seconds: float
+    seconds: NotRequired[float]
     evidence_per_row: float | None
     novelty: NotRequired[float | None]
     fraction: NotRequired[float | None]

@@ -183,9 +183,10 @@ def writer_of(folder: Path) -> str | None:
         )
     except OSError:  # no lock, or something else by that name
         return None
-    with os.fdopen(handle, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return file.read(32).decode("ascii", "replace").strip() or "unknown"
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+    finally:
+        os.close(handle)
     return None

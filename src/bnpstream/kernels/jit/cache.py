@@ -11,6 +11,7 @@ into which functions of another file were compiled that have changed since. So e
 marked with all files of the kernels, and one with another mark is not looked into.
 """
 
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +40,16 @@ def kernels_mark() -> str:
     files = [(file.relative_to(kernels), file.stat()) for file in sorted(kernels.rglob("*.py"))]
     stamps = [(str(name), stat.st_mtime_ns, stat.st_size) for name, stat in files]
     return f"{numba.__version__} {sha256(repr(stamps).encode()).hexdigest()}"
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals wait meanwhile."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class LoopFile(IndexDataCacheFile):
@@ -86,6 +97,11 @@ class LoopCache(FunctionCache):
         return LoopFile(
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return a compiled loop; numba would be broken by an interrupt while it reads its own."""
+        with undisturbed():
+            return super().load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         with self._turned_to(sig):
