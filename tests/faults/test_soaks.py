@@ -35,5 +35,5 @@ def test_ctrl_c_from_outside(tmp_path):
 
 def test_no_damaged_run_is_a_traceback():
     script = HERE / "breaking.py"
-    done = subprocess.run([sys.executable, script, "12", "7"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, script, "6", "7"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
