@@ -73,11 +73,13 @@ def open_own(path: Path, flags: int) -> int:
     Raises
     ------
     RunError
-        If it is a link.
+        If it is a link, a pipe or a directory.
     """
-    try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:  # a pipe would wait for a reader
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as error:
+        if error.errno in (errno.ENXIO, errno.EISDIR):
+            require_file(path)
         if error.errno != errno.ELOOP:
             raise
         raise RunError(
