@@ -1,4 +1,4 @@
-"""Pipes and directories in place of the files of a run: a message, and nobody waits for a writer."""
+"""Pipes and directories in place of files of a run: a message, and nobody waits for a writer."""
 
 import os
 
