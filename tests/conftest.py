@@ -3,6 +3,7 @@ browser."""
 
 import os
 import shutil
+import signal
 
 import pytest
 
@@ -13,6 +14,8 @@ import loop_cache
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Nothing compiled from other sources is to be tested; this runs before the import of numba.
 os.environ["NUMBA_CACHE_DIR"] = str(loop_cache.folder())
+# A shell has its background jobs ignore Ctrl-C, which tests of interrupts send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):
