@@ -4,6 +4,7 @@ Real numbers make a table and keep their precision. Integers are counts if they 
 counts or a vocabulary is given, else a table of numbers.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -126,7 +127,8 @@ def _open_matrix(file: ByteReader) -> NDArray[Any]:
             f"{path}: a matrix cannot be read from a pipe or while it grows: give a file"
         )
     try:
-        with np.errstate(over="ignore"):  # in the sizes that a header announces
+        with warnings.catch_warnings(), np.errstate(over="ignore"):  # of sizes in a header
+            warnings.simplefilter("ignore", DeprecationWarning)  # of types in a header
             matrix: NDArray[Any] = npy.open_memmap(path, mode="r")  # never objects
     except UNREADABLE as error:
         raise ValueError(f"{path}: not a matrix of numbers ({error}): {_CONVERT}") from error
