@@ -264,6 +264,14 @@ def test_many_small_groups_are_topics_though_the_joint_rises_with_every_cut(n_gr
     assert adjusted_rand_score(labels, found.topics) > 0.95
 
 
+def test_groups_of_a_few_rows_are_clusters_and_no_topics():
+    for n_each, is_level in ((6, False), (14, True)):
+        rows, labels = many_groups(150, seed=3, n_each=n_each)
+        units = units_of(rows)
+        least = separate_evidence(rows, labels, units.base, 20.0) - 2000.0
+        assert (grouped(units, least) is not None) == is_level
+
+
 def test_slightly_more_topics_than_clusters_are_joined_and_far_more_left_to_clusters():
     rows, labels = many_groups(100, seed=1)
     words = Words(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)

@@ -53,6 +53,8 @@ LEAST_LOOKED = 64
 """Topics below which the joint may fall and rise again."""
 ENOUGH = 0.7
 """Share of the topics cut that joining leaves at most, where more cuts would not find more."""
+FEW_ROWS = 10.0
+"""Mean rows of topics at least: smaller groups are clusters, not a level above them."""
 SETTLING = 0.01
 """What joining topics and settling them again may add, as a share of the joint."""
 STIFF = 4.0
@@ -111,7 +113,7 @@ def grouped(
     least : float
         The joint, given m, of another explanation, which the evidence must reach; None is returned
         as soon as there is no hope of it, or if the joint still rises with the largest number of
-        topics and joining leaves nearly as many.
+        topics and joining leaves nearly as many, or topics of very few units.
     most : int
         Topics at most, before they are settled again.
     effort : Effort
@@ -138,8 +140,8 @@ def grouped(
     else:
         if least > -np.inf and size > 1:
             best = joined(units, current)
-            if best.n_topics > ENOUGH * size:
-                return None  # still more topics would say still more
+            if best.n_topics > min(ENOUGH * size, n / FEW_ROWS):
+                return None  # still more topics would say still more, or they are too small
     starts = [best]
     for _ in range(effort.n_doublings if size > 1 else 0):
         topics = _cut(starts[-1].topics, 2, rng)
