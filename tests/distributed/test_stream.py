@@ -291,7 +291,8 @@ def test_workers_forget_a_run_that_is_over(client):
     def held():
         from bnpstream.distributed import worker
 
-        return len(worker._REPLICAS)
+        return set(worker._REPLICAS)
 
+    before = client.run(held)  # aborted runs of other tests
     fit_stream(client, blocks()[:3], learning())
-    assert sum(client.run(held).values()) == 0
+    assert all(names <= before[worker] for worker, names in client.run(held).items())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bnpstream.likelihoods import Likelihood, Product
+from bnpstream.likelihoods import Likelihood
 from bnpstream.sources import Schema
 from bnpstream.sources.formats.schemas import DIFFERS
 
@@ -62,14 +62,12 @@ def plain_family(likelihood: Likelihood) -> str:
 
     Examples
     --------
-    >>> from bnpstream.likelihoods import Bernoulli, DiagonalGaussian
+    >>> from bnpstream.likelihoods import Bernoulli, DiagonalGaussian, Product
     >>> plain_family(Product([("a", DiagonalGaussian(), [0]), ("b", Bernoulli(), [1])]))
     'DiagonalGaussian, Bernoulli'
     """
-    families = (
-        [part[1] for part in likelihood.parts] if isinstance(likelihood, Product) else [likelihood]
-    )
-    return ", ".join(type(family).__name__ for family in families)
+    parts: Any = getattr(likelihood, "parts", [(None, likelihood)])
+    return ", ".join(type(part[1]).__name__ for part in parts)
 
 
 def warnings_of(found: dict[str, Any]) -> list[str]:
