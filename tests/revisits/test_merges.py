@@ -15,6 +15,7 @@ from revisit_cases import (
     first_pass,
     sweep,
 )
+from scipy.sparse import csr_array
 
 import naive
 from bnpstream import DirichletMultinomial, PitmanYor, StreamingMixture, normalized_inverse_gaussian
@@ -447,7 +448,7 @@ def test_chains_of_merges_and_deaths_are_followed_in_order():
 
 @pytest.mark.parametrize("id", [-1, 7])
 def test_an_id_that_no_cluster_ever_had_is_refused(id):
-    model = StreamingMixture("dp").fit(np.diag([9] * 7))
+    model = StreamingMixture("dp").fit(csr_array(np.diag([9] * 7)))
     assert [model.resolve_id(known) for known in range(7)] == list(range(7))
     with pytest.raises(ValueError, match=f"ever had the id {id}; ids so far are 0 to 6"):
         model.resolve_id(id)

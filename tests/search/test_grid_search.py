@@ -274,7 +274,7 @@ def test_errors_name_what_is_wrong():
     rows, model = documents(30), StreamingMixture()
     with pytest.raises(ValueError, match=r"KMeans.*no score_samples"):
         grid_search(KMeans(), rows, {"n_clusters": [2]})
-    with pytest.raises(ValueError, match="the first 1 rows are too few"):
+    with pytest.raises(ValueError, match="1 rows are too few for tuning"):
         grid_search(model, rows[:1], small_grid())
     with pytest.raises(ValueError, match=r"held_out must be a share in \(0, 1\), got 1.0"):
         grid_search(model, rows, small_grid(), held_out=1.0)

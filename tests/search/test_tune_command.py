@@ -145,8 +145,8 @@ def test_options_override_the_file():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "is not valid JSON"),
-        ("[1]", "is not a JSON object of settings"),
+        ("{", "not valid JSON"),
+        ("[1]", "not a JSON object of settings"),
         ('{"alhpa": 1}', "unknown setting 'alhpa'; known are prior, concentration"),
         ('{"alpha": "much"}', "alpha is 'much'"),
         ('{"tilt": "learn"}', "tilt is 'learn'"),

@@ -110,7 +110,7 @@ def _print(document: dict[str, Any]) -> None:
     per_token = best["per_token"]
     also = "" if per_token is None else f", {per_token:,.4f} per token"
     print(f"\nbest: {best['per_row']:,.2f} nats per row{also}")
-    print("behind: nats below the best, over all held-out rows; s.e.: the same in standard errors")
+    print("behind: nats below the best over all held-out rows; s.e.: in standard errors")
     close = sum(abs(p["behind"]) <= DOUBT * (p["behind_error"] or 0.0) for p in points[1:])
     if close:
         others = "other point is" if close == 1 else "other points are"
