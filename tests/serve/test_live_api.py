@@ -17,7 +17,6 @@ from bnpstream.serve.guard import MOST_BYTES
 from bnpstream.serve.records import JsonRecords
 from bnpstream.serve.watch import Watch
 from bnpstream.sources import Schema
-from commands import run as command
 from serving import fit, password, serving, text_records, wait_for, write_lines
 
 
