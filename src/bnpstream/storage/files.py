@@ -167,12 +167,14 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _take_lock(handle: int, *, glances: int = 5, pause: float = 0.02) -> None:
-    """Lock a file; OSError if another process holds it for longer than `writer_of` does."""
+def _take_lock(handle: int, *, glances: int = 500, pause: float = 0.002) -> None:
+    """Lock a file; OSError if another process writes. Those that only look are waited for."""
     for _ in range(glances):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # fails if there is a writer
+            fcntl.flock(handle, fcntl.LOCK_UN)
             time.sleep(pause)
     return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
