@@ -13,8 +13,9 @@ What is grouped (`inference.topics`) are the clusters of the posterior, or rows.
 say little each: a cluster of such rows is a guess, made once, and rows grouped by themselves show
 more. The joint decides: rows are grouped if theirs has a top below the largest number of topics, if
 it is above that of the same rows in clusters that have nothing in common, and if topics are then no
-more than clusters and have ten rows on average. A sample of rows is kept for it, the same for any split into calls; of a stream
-that forgets, the last rows, and those count that are not all but forgotten. Where all
+more than clusters and have ten rows on average. A sample of rows is kept for it, the same for any
+split into calls; of a stream that forgets, the last rows, and those count that are not all but
+forgotten. Where all
 that leaves one topic, rows may still show a readable number of them (`inference.topics.readable`).
 
 Topics of directions (`inference.margins`) are directions themselves, found from the clusters. A row
